@@ -1,0 +1,67 @@
+"""The deployment file as types: what a user may write, with its defaults.
+
+Owns: names, types and defaults of the deployment file. Knows nothing about YAML, files or flags.
+Sizes are integer bytes and durations seconds once parsed.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from serving.config.units import Duration, Size
+from serving.modes import AnyMode
+
+Scalar = str | int | float | bool
+
+
+class Section(BaseModel):
+    """Base of every section: unknown keys are errors, types are not coerced, values are frozen."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class EngineSection(Section):
+    """How each vLLM engine is started."""
+
+    device: Literal["auto", "cpu", "cuda", "rocm"] = "auto"
+    version: str = "auto"
+    max_model_len: Annotated[int, Field(gt=0)] | None = None
+    max_num_seqs: Annotated[int, Field(gt=0)] | None = None
+    kv_cache_memory: Size | None = None
+    gpu_memory_utilization: Annotated[float, Field(gt=0, le=1)] | None = None
+    start_timeout: Duration = 1200.0
+    args: dict[str, Scalar | list[Scalar] | dict[str, Any]] = {}
+
+
+class GatewaySection(Section):
+    """The one address that applications use, and the admin address beside it."""
+
+    host: str = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65535)] = 8000
+    admin_host: str = "127.0.0.1"
+    admin_port: Annotated[int, Field(ge=0, le=65535)] = 8001
+    keys_file: str | None = None
+    max_body: Size = 10 * 1024**2
+    drain_timeout: Duration = 30.0
+
+
+class SloSection(Section):
+    """The service level objectives of one request."""
+
+    ttft: Duration | None = None
+    tpot: Duration | None = None
+    e2e: Duration | None = None
+
+
+class Deployment(Section):
+    """One deployment: a model, its engines, their modes, and the gateway in front."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
+    model: str = "smollm2-135m"
+    engine: EngineSection = EngineSection()
+    modes: tuple[AnyMode, ...] = ()
+    replicas: Annotated[int, Field(ge=1)] = 1
+    gateway: GatewaySection = GatewaySection()
+    slo: SloSection = SloSection()

@@ -1,0 +1,131 @@
+"""What a mode is: fields in the deployment file, flags and environment, problems, and its evidence.
+
+Owns: the types that every mode file fills and that the engine room consumes. Knows nothing about
+how an engine is started or how observations are made: those come in as values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from serving.errors import Problem
+
+Device = Literal["cpu", "cuda", "rocm"]
+MetricKey = tuple[str, tuple[tuple[str, str], ...]]
+"""A sample's identity: exposed name, and its labels as sorted (name, value) pairs."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFacts:
+    """What a model's config.json says that modes need. Sizes are counts, not bytes."""
+
+    name: str
+    architecture: str
+    layers: int
+    attention_heads: int
+    kv_heads: int
+    head_dim: int
+    vocab_size: int
+    max_position: int
+    weight_bytes_per_param: float
+    quantization: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EngineContext:
+    """Where a mode is to work: device, vLLM version, the model, KV cache bytes (None: engine decides)."""
+
+    device: Device
+    version: str
+    model: ModelFacts
+    kv_cache_bytes: int | None = None
+    max_model_len: int | None = None
+    kinds: frozenset[str] = frozenset()
+    """The kinds of all modes of the same deployment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One flag or environment variable of an engine, and where its value came from."""
+
+    name: str
+    value: str | None
+    """None: a flag without a value."""
+    source: str
+    """For people: `demo.yaml:8: modes[1].format`, `default`, `teapot` ..."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What was seen of a running engine, for a mode to judge.
+
+    `before` and `after` are metric samples around the probe (the same greedy prompt sent twice,
+    several blocks long); `cache_config` holds the labels of `vllm:cache_config_info`.
+    """
+
+    before: Mapping[MetricKey, float]
+    after: Mapping[MetricKey, float]
+    cache_config: Mapping[str, str]
+    log: Sequence[str] = ()
+    answers: Sequence[str] = ()
+    """The probe's greedy answers, in order."""
+
+    def moved(self, name: str, **labels: str) -> float | None:
+        """By how much the metric grew over the probe, summed over matching series; None if absent."""
+        wanted = set(labels.items())
+        keys = [k for k in self.after if k[0] == name and wanted <= set(k[1])]
+        if not keys:
+            return None
+        return sum(self.after[k] - self.before.get(k, 0.0) for k in keys)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether a mode is in effect: True, False or None (cannot tell), with what shows it."""
+
+    kind: str
+    asked: str
+    in_effect: bool | None
+    evidence: str
+    warnings: Sequence[str] = field(default_factory=tuple)
+
+
+class Mode(BaseModel):
+    """Base of all modes: a frozen piece of the deployment file that can become flags and be proven.
+
+    A new mode is one file with one subclass, and one line in `serving.modes.MODES`.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    summary: ClassVar[str]
+    """One line for `teapot modes`."""
+    runs: ClassVar[bool] = True
+    """False: the kind is parsed and checked, but this version cannot start it yet."""
+
+    kind: str
+
+    def asked(self) -> str:
+        """What was asked for, in a few words, for tables and `/status`."""
+        fields = self.model_dump(exclude={"kind"}, exclude_none=True)
+        return ", ".join(f"{k}={v}" for k, v in fields.items()) or "on"
+
+    def flags(self, context: EngineContext) -> Sequence[tuple[str, str | None]]:
+        """The vLLM flags of this mode, as (`--name`, value or None)."""
+        return ()
+
+    def environment(self, context: EngineContext) -> Mapping[str, str]:
+        """The environment variables of this mode."""
+        return {}
+
+    def problems(self, context: EngineContext) -> Sequence[Problem]:
+        """What cannot work with this model, device, version or the other modes, before any start."""
+        return ()
+
+    def verdict(self, seen: Observation, context: EngineContext) -> Verdict:
+        """Judge from what was observed whether the mode is in effect."""
+        return Verdict(self.kind, self.asked(), None, "no evidence is collected for this mode")
