@@ -1,0 +1,138 @@
+"""The `teapot` command: picks a sub-command, loads only that one, and turns errors into words and exit codes.
+
+Owns: the registry of sub-commands, `--json`, exit codes. Knows nothing about what a sub-command does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Protocol, cast
+
+from serving.console import Console
+from serving.errors import EXIT_SIGINT, EXIT_USAGE, TeapotError
+
+
+class CommandModule(Protocol):
+    """What the module of a sub-command offers."""
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        """Add the sub-command's own arguments."""
+
+    def run(self, args: argparse.Namespace, console: Console) -> int:
+        """Do the work and return the exit code."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A sub-command: where its module is (imported only when used) and its line in `teapot --help`."""
+
+    module: str
+    help: str
+
+
+COMMANDS: dict[str, Command] = {
+    "demo": Command("deploy.commands.demo", "serve the embedded model, measure it, and show the table"),
+    "serve": Command("deploy.commands.serve", "serve a deployment file until Ctrl-C or SIGTERM"),
+    "status": Command("deploy.commands.status", "engines, revisions and modes in effect of a running deployment"),
+    "load": Command("deploy.commands.load", "send a workload and measure TTFT, TPOT, ITL, E2E and goodput"),
+    "engine": Command("deploy.commands.engine", "install and list engine environments"),
+    "modes": Command("deploy.commands.modes", "every mode, the flags it becomes, where it works"),
+    "flags": Command("deploy.commands.flags", "the argv and environment of every engine, with their sources"),
+}  # fmt: skip
+
+EPILOG = """exit codes: 0 ok; 1 failed; 2 wrong usage or wrong file; 3 measurement invalid or inconclusive;
+130/143 after SIGINT/SIGTERM. `teapot COMMAND --help` shows a command's options with defaults and units."""
+
+
+def _top_parser() -> argparse.ArgumentParser:
+    width = max(map(len, COMMANDS))
+    listing = "\n".join(f"  {name:<{width}}  {command.help}" for name, command in COMMANDS.items())
+    parser = argparse.ArgumentParser(
+        prog="teapot",
+        usage="teapot [--version] COMMAND [options]",
+        description=f"Serve language models with vLLM and measure them truthfully.\n\ncommands:\n{listing}",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="store_true", help="print teapot's version")
+    parser.add_argument("command", nargs="?", metavar="COMMAND", help=argparse.SUPPRESS)
+    return parser
+
+
+def _add_json(parser: argparse.ArgumentParser) -> None:
+    """Give `--json` to a parser and to all its sub-parsers, so that it works wherever it is typed."""
+    parser.add_argument(
+        "--json", action="store_true", default=argparse.SUPPRESS, help="one JSON document on stdout instead of text"
+    )
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for sub in {id(p): p for p in action.choices.values()}.values():
+                _add_json(sub)
+
+
+def _unknown(name: str) -> int:
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, COMMANDS, n=1)
+    hint = f"; did you mean '{close[0]}'?" if close else ""
+    sys.stderr.write(f"teapot: '{name}' is not a command{hint}\nsee: teapot --help\n")
+    return EXIT_USAGE
+
+
+def _report(error: TeapotError, console: Console) -> int:
+    for line in str(error).splitlines():
+        console.say(f"teapot: {line}")
+    problems = [{"what": p.what, "where": p.where, "fix": p.fix} for p in error.problems]
+    console.document({"error": problems, "exit_code": error.exit_code})
+    return error.exit_code
+
+
+def _version() -> str:
+    from importlib.metadata import version
+
+    return f"teapot {version('teapot-serving')}"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `teapot` with these arguments (default: the process's own) and return its exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    if not words or words[0].startswith("-"):
+        parser = _top_parser()
+        args = parser.parse_args(words)
+        if args.version:
+            print(_version())
+            return 0
+        parser.print_help()
+        return 0 if not words else EXIT_USAGE
+    command = COMMANDS.get(words[0])
+    if command is None:
+        return _unknown(words[0])
+    module = cast(CommandModule, import_module(command.module))
+    sub = argparse.ArgumentParser(
+        prog=f"teapot {words[0]}", description=command.help[0].upper() + command.help[1:] + ".",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )  # fmt: skip
+    module.configure(sub)
+    _add_json(sub)
+    args = sub.parse_args(words[1:])
+    console = Console(as_json=getattr(args, "json", False))
+    try:
+        return module.run(args, console)
+    except TeapotError as error:
+        return _report(error, console)
+    except KeyboardInterrupt:
+        console.say("teapot: interrupted")
+        return EXIT_SIGINT
+    except BrokenPipeError:
+        # The reader of our output (`| head`) has gone: that is its choice, not a failure of ours.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
