@@ -1,0 +1,1 @@
+"""Arithmetic on models and memory: does it fit, and how much. Pure."""
