@@ -1,0 +1,44 @@
+# Every target sets itself up (deploy/bootstrap: a .venv with exact versions) and is safe to run twice.
+# The engine itself is not here: `teapot engine install` keeps it in the user's data folder.
+# make turns every failure into its own exit code 2; `.venv/bin/teapot COMMAND` gives the exact one.
+
+TEAPOT := .venv/bin/teapot
+BIN := .venv/bin
+CODE := serving loadgen $(wildcard dashboards) deploy tests
+export PYTHON
+
+.DEFAULT_GOAL := help
+.PHONY: help demo up test check lint setup setup-dev clean
+.NOTPARALLEL:
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: setup ## everything once on the embedded model: serve, prove the modes, measure, report
+	@$(TEAPOT) demo
+
+up: setup ## serve deploy/configs/demo.yaml until Ctrl-C
+	@$(TEAPOT) serve deploy/configs/demo.yaml
+
+check: lint ## the fast part of `make test`: format, lint, types, import rules, unit tests
+	$(BIN)/python -m pytest -q -m "not engine and not slow"
+
+test: lint ## all tests, with the real engine
+	$(TEAPOT) engine install
+	$(BIN)/python -m pytest
+
+lint: setup-dev
+	$(BIN)/ruff format --check $(CODE)
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+setup:
+	@deploy/bootstrap loadgen
+
+setup-dev:
+	@deploy/bootstrap loadgen,dev
+
+clean: ## remove what make made in this folder (not runs/, not the engines and models in your data folder)
+	rm -rf .venv .venv.lock build *.egg-info .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .grimp_cache
+	find $(CODE) -type d -name __pycache__ -prune -exec rm -rf {} +
