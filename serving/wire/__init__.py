@@ -1,0 +1,1 @@
+"""What travels between client, gateway and engine, read and written without I/O."""
