@@ -1,0 +1,1 @@
+"""The bottom package: facts, modes, configuration, the engine room and the gateway."""

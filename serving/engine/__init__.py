@@ -1,0 +1,1 @@
+"""The engine room: environments, model files, child processes, readiness and attestation."""

@@ -1,0 +1,1 @@
+"""The one address that applications use, in front of the engines."""
