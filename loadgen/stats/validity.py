@@ -77,7 +77,7 @@ def _rate(sent: int, *, plan: RunPlan, rates: Rates) -> list[str]:
     reasons: list[str] = []
     if plan.intended is not None and _off(sent, plan.intended) > MAX_RATE_ERROR:
         reasons.append(
-            f"{sent} of {plan.intended} intended requests were sent; {MAX_RATE_ERROR:.0%} may be missing"
+            f"{sent} of {plan.intended} intended requests were sent: off by more than {MAX_RATE_ERROR:.0%}"
         )
     elif _off(rates.achieved_per_s, rates.scheduled_per_s) > MAX_RATE_ERROR:
         reasons.append(
@@ -89,12 +89,12 @@ def _rate(sent: int, *, plan: RunPlan, rates: Rates) -> list[str]:
     chance = _CHANCE_SIGMAS / math.sqrt(n) if plan.arrival == "poisson" else 1 / n
     if _off(rates.scheduled_per_s, rates.requested_per_s) > MAX_RATE_ERROR + chance:
         reasons.append(
-            f"the timetable holds {rates.scheduled_per_s:.3g} requests/s where {rates.requested_per_s:.3g} were"
-            f" asked; {MAX_RATE_ERROR:.0%} and {chance:.1%} for chance are allowed"
+            f"the timetable holds {rates.scheduled_per_s:.3g} requests/s, not {rates.requested_per_s:.3g};"
+            f" {MAX_RATE_ERROR:.0%} and {chance:.1%} for chance are allowed"
         )
     return reasons
 
 
 def _off(value: float | None, wanted: float | None) -> float:
     """Relative distance; 0 where there is nothing to compare."""
-    return abs(value / wanted - 1) if value is not None and wanted else 0.0
+    return abs(value - wanted) / wanted if value is not None and wanted else 0.0
