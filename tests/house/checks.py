@@ -47,7 +47,7 @@ def ownership(tree: Tree) -> Iterator[str]:
         if file.endswith("/__init__.py"):
             continue
         words = (ast.get_docstring(tree.module(file)) or "").lower()
-        if not re.search(r"\bowns?\b", words) or not re.search(r"\bknows? nothing\b", words):
+        if not re.search(r"\bowns?\b", words) or not re.search(r"\bknows?\s+nothing\b", words):
             yield f"{file}:1: its docstring does not say 'Owns: ... Knows nothing about ...'; say it"
 
 
