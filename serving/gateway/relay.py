@@ -1,0 +1,140 @@
+"""The client's side of one request: its body in, the engine's bytes out, an honest end when they break off.
+
+Owns: reading the body within its limit, forwarding bytes unchanged and at once, and how a broken answer ends.
+Knows nothing about which engine is behind or how it is reached.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterable, Mapping
+
+from aiohttp import web
+
+from serving.gateway.answers import Refused
+from serving.gateway.limits import GatewayLimits
+from serving.gateway.outcome import Exchange
+from serving.gateway.patience import Patience
+
+_EVENT_ENDS = (b"\n\n", b"\r\n\r\n", b"\r\r")
+_LONGEST_END = 4
+
+
+class ClientGone(Exception):
+    """The client closed its connection, or stopped reading, before its answer was whole."""
+
+
+async def read_body(request: web.BaseRequest, limits: GatewayLimits) -> bytes:
+    """The whole body, as the client encoded it.
+
+    Raises: Refused (413) as soon as the body is known to be too long, Refused (400) if its framing is
+    broken, ClientGone.
+    """
+    too_long = Refused(
+        413, f"the request body is longer than {limits.max_body_bytes} bytes", code="request_too_large"
+    )
+    if (request.content_length or 0) > limits.max_body_bytes:
+        raise too_long
+    chunks: list[bytes] = []
+    size = 0
+    try:
+        if request.headers.get("Expect", "").lower() == "100-continue":
+            await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            # The answer's head is still to come, but aiohttp takes any output for a begun answer.
+            request.writer.output_size = 0
+        async for chunk in request.content.iter_any():
+            size += len(chunk)
+            if size > limits.max_body_bytes:
+                raise too_long
+            chunks.append(chunk)
+    except web.RequestPayloadError as error:
+        raise Refused(400, "the request body is not valid HTTP", code="invalid_body") from error
+    except ConnectionError as error:
+        raise ClientGone from error
+    return b"".join(chunks)
+
+
+class Relay:
+    """Forwards one answer. After `begin` the status is on the wire and cannot be taken back."""
+
+    def __init__(self, request: web.BaseRequest, exchange: Exchange, limits: GatewayLimits) -> None:
+        self._request = request
+        self.exchange = exchange
+        self._limits = limits
+        self._response: web.StreamResponse | None = None
+        self._tail = b""
+
+    @property
+    def begun(self) -> bool:
+        """Whether the client has received a status."""
+        return self._response is not None
+
+    async def begin(self, status: int, headers: Mapping[str, str]) -> None:
+        """Send the head. Raises: ClientGone."""
+        response = web.StreamResponse(status=status, headers=headers)
+        try:
+            await response.prepare(self._request)
+        except ConnectionError as error:
+            raise ClientGone from error
+        self.exchange.status = status
+        self._response = response
+
+    async def forward(self, chunks: AsyncIterable[bytes], patience: Patience) -> web.StreamResponse:
+        """Send every chunk as it comes, wait where the client is slow, and end the answer.
+
+        Raises: ClientGone, and whatever `chunks` raises.
+        """
+        response, exchange = self._begun_response(), self.exchange
+        async for chunk in chunks:
+            try:
+                await response.write(chunk)
+            except ConnectionError as error:
+                raise ClientGone from error
+            # Forwarded first, stamped after.
+            exchange.last_byte_ns = time.monotonic_ns()
+            if exchange.first_byte_ns is None:
+                exchange.first_byte_ns = exchange.last_byte_ns
+            exchange.bytes_out += len(chunk)
+            size = len(chunk)
+            self._tail = chunk[-_LONGEST_END:] if size >= _LONGEST_END else self._tail[-_LONGEST_END:] + chunk
+            patience.progress()
+        try:
+            await response.write_eof()
+        except ConnectionError as error:
+            raise ClientGone from error
+        return response
+
+    async def break_off(self, why: Refused) -> web.StreamResponse:
+        """End a begun answer that cannot be completed, so that the client cannot take it for whole.
+
+        A stream of events gets the error as its last event. Anything else has no place for an error: its
+        connection is cut without a clean end.
+        """
+        response = self._begun_response()
+        if self.exchange.streamed and not self.client_stalled():
+            gap = b"" if not self._tail or self._tail.endswith(_EVENT_ENDS) else b"\n\n"
+            try:
+                async with asyncio.timeout(self._limits.farewell_s):
+                    await response.write(gap + why.event())
+                    await response.write_eof()
+                return response
+            except (ConnectionError, TimeoutError):
+                pass  # It is cut below, which is all that is left to do.
+        self.cut()
+        return response
+
+    def client_stalled(self) -> bool:
+        """Whether bytes lie here that the client does not take."""
+        transport = self._request.transport
+        return transport is not None and transport.get_write_buffer_size() > 0
+
+    def cut(self) -> None:
+        """Close the client's connection at once, dropping what was not sent."""
+        if self._request.transport is not None:
+            self._request.transport.abort()
+
+    def _begun_response(self) -> web.StreamResponse:
+        if self._response is None:
+            raise RuntimeError("the answer has not begun")
+        return self._response
