@@ -33,6 +33,8 @@ class ModelFacts:
     max_position: int
     weight_bytes_per_param: float
     quantization: str | None = None
+    uniform_layers: bool = True
+    """Every layer is full attention of the same shape; else KV bytes are not a simple product."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,8 @@ class EngineContext:
 
     device: Device
     version: str
-    model: ModelFacts
+    model: ModelFacts | None
+    """None: a hub model whose config.json is not on this machine yet."""
     kv_cache_bytes: int | None = None
     max_model_len: int | None = None
     kinds: frozenset[str] = frozenset()
@@ -100,12 +103,16 @@ class Mode(BaseModel):
     A new mode is one file with one subclass, and one line in `serving.modes.MODES`.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     summary: ClassVar[str]
     """One line for `teapot modes`."""
     runs: ClassVar[bool] = True
     """False: the kind is parsed and checked, but this version cannot start it yet."""
+    owns: ClassVar[Sequence[str]] = ()
+    """The vLLM flags that this kind decides, so that `engine.args` may not."""
+    works_on: ClassVar[str] = "cpu, cuda, rocm"
+    """Where the mode really works, for `teapot modes`."""
 
     kind: str
 

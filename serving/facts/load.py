@@ -1,0 +1,58 @@
+"""Reads the fact tables that ship with the package, each once.
+
+Owns: where the tables lie and their caching. Knows nothing about what the rows mean: that is in the
+module named like the table.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from serving.facts.formats import KvFormat, parse_kv_formats
+from serving.facts.messages import Message, parse_messages
+from serving.facts.metrics import Metric, parse_metrics
+
+
+@cache
+def kv_formats() -> Mapping[str, KvFormat]:
+    """All KV cache formats by the name that `--kv-cache-dtype` takes."""
+    return parse_kv_formats(_table("formats")["kv"])
+
+
+@cache
+def model_configs() -> Mapping[str, Mapping[str, Any]]:
+    """The config.json fields of the models that teapot knows by name."""
+    return {name: row["config"] for name, row in _table("models").items()}
+
+
+@cache
+def engine_metrics() -> Mapping[str, Metric]:
+    """The vLLM metrics that teapot reads, by a short name of ours."""
+    return parse_metrics(_table("metrics")["vllm"])
+
+
+@cache
+def own_metrics() -> Mapping[str, Metric]:
+    """The metrics that teapot itself exposes, by a short name."""
+    return parse_metrics(_table("metrics")["teapot"])
+
+
+@cache
+def histogram_buckets() -> Mapping[str, tuple[float, ...]]:
+    """vLLM's default bucket bounds in seconds by the family that `--custom-histogram-buckets` names."""
+    return {name: tuple(row["bounds"]) for name, row in _table("metrics")["buckets"].items()}
+
+
+@cache
+def engine_messages() -> tuple[Message, ...]:
+    """What engines write when they fail, most telling first."""
+    return parse_messages(_table("messages")["message"])
+
+
+def _table(name: str) -> dict[str, Any]:
+    text = resources.files("serving.facts").joinpath(f"{name}.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)

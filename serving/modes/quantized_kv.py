@@ -1,0 +1,120 @@
+"""A quantized KV cache: more tokens in the same memory.
+
+Owns: the fields and flags of the mode, and the comparison of the tokens an engine made room for with
+the tokens the format's own arithmetic gives. Knows nothing about how labels were scraped.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import ClassVar, Literal
+
+from pydantic import Field, field_validator
+
+from serving.errors import Problem
+from serving.facts.formats import KvFormat, kv_bytes_per_token
+from serving.facts.load import kv_formats
+from serving.modes.mode import EngineContext, Mode, ModelFacts, Observation, Verdict
+from serving.modes.spelling import suggest
+
+_SCALE_ONE = "KV cache scaling factor 1.0"
+_AVAILABLE = re.compile(r"Available KV cache memory: (?P<gib>[\d.]+) GiB")
+_GIB = 1024**3
+
+
+class QuantizedKv(Mode):
+    """Store keys and values in a format of fewer bits."""
+
+    summary: ClassVar[str] = "store keys and values in fewer bits: more tokens in the same memory"
+    owns: ClassVar[Sequence[str]] = ("--kv-cache-dtype",)
+    works_on: ClassVar[str] = "fp8, fp8_e4m3, fp8_e5m2: cpu, cuda (and rocm but e5m2); all others: GPU only"
+
+    kind: Literal["quantized_kv"] = "quantized_kv"
+    format: str = Field(description="how keys and values are stored, such as fp8")
+
+    @field_validator("format")
+    @classmethod
+    def _known(cls, value: str) -> str:
+        known = [row.name for row in kv_formats().values() if row.quantized]
+        if value not in known:
+            raise ValueError(f"unknown KV cache format '{value}'; {suggest(value, known, 'formats')}")
+        return value
+
+    def asked(self) -> str:
+        """The format's name."""
+        return self.format
+
+    def flags(self, context: EngineContext) -> Sequence[tuple[str, str | None]]:
+        """One flag."""
+        return (("--kv-cache-dtype", self.format),)
+
+    def problems(self, context: EngineContext) -> Sequence[Problem]:
+        """What vLLM refuses at start. A format that a device merely fakes is told by the verdict."""
+        if self.format == "fp8_e5m2" and context.model and context.model.quantization == "fp8":
+            what = "an FP8 checkpoint cannot be served with an fp8_e5m2 KV cache"
+            return (Problem(what, fix="use format: fp8"),)
+        return ()
+
+    def verdict(self, seen: Observation, context: EngineContext) -> Verdict:
+        """Compare the engine's label, then its number of blocks with what the format's bytes give."""
+        warnings = self._warnings(seen, context.model)
+        label = seen.cache_config.get("cache_dtype")
+        if label is not None and label != self.format:
+            evidence = f"the engine says cache_dtype={label}"
+            return Verdict(self.kind, self.asked(), False, evidence, warnings)
+        in_effect, evidence = self._stored(seen, context)
+        return Verdict(self.kind, self.asked(), in_effect, evidence, warnings)
+
+    def _stored(self, seen: Observation, context: EngineContext) -> tuple[bool | None, str]:
+        label = f"cache_dtype={seen.cache_config.get('cache_dtype', 'absent')}"
+        blocks = _integer(seen, "num_gpu_blocks")
+        block_tokens = _integer(seen, "block_size")
+        memory = _kv_memory(seen, context)
+        if not blocks or not block_tokens or memory is None:
+            return None, f"{label}, but the engine does not tell its KV blocks and bytes"
+        shape = context.model
+        if shape is None or not shape.uniform_layers or context.kinds & {"speculative", "parallel"}:
+            return None, f"{label}; bytes a token cannot be worked out for this model or these modes"
+        wanted = _bytes_per_token(kv_formats()[self.format], shape)
+        kv_bytes, error_bytes = memory
+        fewest = (kv_bytes - error_bytes) // (wanted * block_tokens) - 1
+        most = (kv_bytes + error_bytes) // (wanted * block_tokens) + 1
+        asked_tokens = kv_bytes // (wanted * block_tokens) * block_tokens
+        element = kv_bytes / (blocks * block_tokens * 2 * shape.layers * shape.kv_heads * shape.head_dim)
+        evidence = (
+            f"{blocks * block_tokens:,} tokens in {kv_bytes / _GIB:.2f} GiB, {element:.2f} bytes an element; "
+            f"{self.format} gives {asked_tokens:,} ({wanted:,} bytes a token)"
+        )
+        return fewest <= blocks <= most, evidence
+
+    def _warnings(self, seen: Observation, shape: ModelFacts | None) -> Sequence[str]:
+        if kv_formats()[self.format].scales != "checkpoint":
+            return ()
+        unscaled = shape is not None and shape.quantization is None
+        if unscaled or any(_SCALE_ONE in line for line in seen.log):
+            return ("the checkpoint has no KV scales, so FP8 uses scale 1.0: check the answers' quality",)
+        return ()
+
+
+def _bytes_per_token(kv_format: KvFormat, shape: ModelFacts) -> int:
+    return kv_bytes_per_token(
+        kv_format, layers=shape.layers, kv_heads=shape.kv_heads, head_dim=shape.head_dim
+    )
+
+
+def _integer(seen: Observation, label: str) -> int | None:
+    value = seen.cache_config.get(label, "")
+    return int(value) if value.isdecimal() else None
+
+
+def _kv_memory(seen: Observation, context: EngineContext) -> tuple[int, int] | None:
+    """Bytes of the KV cache and by how much they may be off: exact from the label, rounded from the log."""
+    exact = _integer(seen, "kv_cache_memory_bytes") or context.kv_cache_bytes
+    if exact:
+        return exact, 0
+    for line in seen.log:
+        found = _AVAILABLE.search(line)
+        if found:
+            return int(float(found["gib"]) * _GIB), _GIB // 100
+    return None
