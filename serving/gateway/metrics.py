@@ -17,6 +17,7 @@ from prometheus_client.registry import Collector
 
 from serving.gateway.outcome import Outcome
 from serving.gateway.state import GatewayState
+from serving.modes.mode import Verdict
 
 # From an error answered at once to the longest generation; dense where objectives for TTFT lie.
 BUCKETS_S = (
@@ -118,9 +119,17 @@ class _Now(Collector):
         backends = [((b.revision, b.role, b.url), b) for b in self._state.backends]
         yield _gauge(BACKEND_IN_FLIGHT, [(labels, b.in_flight) for labels, b in backends])
         yield _gauge(BACKEND_READY, [(labels, b.state == "ready") for labels, b in backends])
-        known = [v for v in self._state.verdicts if v.in_effect is not None]
-        yield _gauge(MODE_IN_EFFECT, [((v.kind,), v.in_effect is True) for v in known])
+        yield _gauge(MODE_IN_EFFECT, _modes(self._state.verdicts))
         yield _gauge(BUILD, [((_version(),), 1)])
+
+
+def _modes(verdicts: Iterable[Verdict]) -> Iterable[tuple[tuple[str], float]]:
+    """One sample a kind: a mode that is missing in one engine is not in effect."""
+    by_kind: dict[str, bool] = {}
+    for verdict in verdicts:
+        if verdict.in_effect is not None:
+            by_kind[verdict.kind] = by_kind.get(verdict.kind, True) and verdict.in_effect
+    return [((kind,), in_effect) for kind, in_effect in by_kind.items()]
 
 
 def _gauge(spec: Spec, samples: Iterable[tuple[tuple[str, ...], float]]) -> GaugeMetricFamily:

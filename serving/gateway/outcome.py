@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 OutcomeKind = Literal["ok", "client_gone", "upstream_error", "timeout", "rejected", "error"]
-"""ok: a whole answer. client_gone: the client left first. upstream_error: the engine failed (5xx, unreachable,
-cut). timeout: one of our limits ended it. rejected: refused by us, or as a 4xx by the engine. error: our fault."""
+"""ok: a whole answer. client_gone: the client left first. upstream_error: the engine failed (5xx, cut,
+unreachable). timeout: one of our limits ended it. rejected: by us, or as a 4xx by the engine. error: ours."""
 
 
 @dataclass(frozen=True, slots=True)

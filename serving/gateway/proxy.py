@@ -45,7 +45,7 @@ Rewrite = Callable[[bytes], bytes]
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What to ask an engine for. `rewrite` makes our answer's body from the engine's; None: forward it unread."""
+    """What to ask an engine for. `rewrite` makes our answer's body from the engine's; None: unread."""
 
     path: str
     rewrite: Rewrite | None = None
@@ -140,7 +140,7 @@ class Proxy:
     async def open(
         self, backend: Backend, method: str, path: str, headers: Mapping[str, str], body: bytes | None
     ) -> aiohttp.ClientResponse:
-        """Send a request and wait for the answer's head; the caller closes it. Raises: aiohttp.ClientError."""
+        """Send a request, wait for the answer's head. The caller closes it. Raises: aiohttp.ClientError."""
         url = URL(backend.url + path, encoded=True)
         return await self._session.request(method, url, headers=headers, data=body, allow_redirects=False)
 
