@@ -1,0 +1,185 @@
+"""One engine as a child process: started, watched, stopped so that nothing of it is left.
+
+Owns: the process and its log file. Knows nothing about flags, models or readiness.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from serving.engine.leftovers import ID_VARIABLE, KEEP_ENVIRONMENT_VISIBLE, Process, leftovers
+from serving.engine.ports import LOOPBACK, is_free
+from serving.errors import Failed
+
+WATCH_S = 0.1
+CHILDREN_END_S = 3.0
+KILL_ROUNDS = 5
+"""A killed process may have forked just before: look again until nothing new is found."""
+RESOURCE_TRACKER = "multiprocessing.resource_tracker"
+GONE_WITHIN_S = 20.0
+"""How long the kernel may take to free a killed engine's memory and port."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSpec:
+    """What is to be started. `argv` is complete; `environment` is added to ours."""
+
+    name: str
+    argv: Sequence[str]
+    log: Path
+    port: int
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """How an engine went: its exit code, seconds it took, and what had to be killed."""
+
+    code: int | None
+    took_s: float
+    killed: Sequence[Process] = ()
+
+
+class EngineProcess:
+    """An engine's API server and all that it starts, in a session of their own.
+
+    The API server is started with `Popen` and not awaited: an await could be cancelled between the
+    fork and our knowing of the child, and a Ctrl-C would then leave an engine behind.
+    """
+
+    def __init__(self, spec: EngineSpec, engine_id: str | None = None) -> None:
+        self.spec = spec
+        self.id = engine_id or uuid.uuid4().hex
+        self._child: subprocess.Popen[bytes] | None = None
+        self._stopped: Stopped | None = None
+
+    @property
+    def url(self) -> str:
+        """Where the engine answers once it is up."""
+        return f"http://{LOOPBACK}:{self.spec.port}"
+
+    @property
+    def pid(self) -> int | None:
+        """The API server's pid, which is also the session of all its processes; None before the start."""
+        return self._child.pid if self._child else None
+
+    @property
+    def exit_code(self) -> int | None:
+        """The API server's exit code (-N: ended by signal N); None while it runs or before the start.
+
+        Looks without reaping: until `stop` is done the zombie keeps its pid, and with it the session
+        by which leftovers are found, from being given to another program.
+        """
+        if self._child is None or self._child.returncode is not None:
+            return self._child.returncode if self._child else None
+        seen = os.waitid(os.P_PID, self._child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        if seen is None:
+            return None
+        return seen.si_status if seen.si_code == os.CLD_EXITED else -seen.si_status
+
+    def start(self) -> None:
+        """Start the engine; it appends to its log by itself. Raises: Failed if it cannot start."""
+        spec = self.spec
+        environment = {**os.environ, **KEEP_ENVIRONMENT_VISIBLE, **spec.environment, ID_VARIABLE: self.id}
+        try:
+            spec.log.parent.mkdir(parents=True, exist_ok=True)
+            with spec.log.open("ab") as log:
+                self._child = subprocess.Popen(
+                    list(spec.argv),
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    env=environment,
+                    cwd=spec.log.parent,
+                    start_new_session=True,
+                )
+        except OSError as error:
+            raise Failed(
+                f"engine {spec.name} cannot be started: {error}",
+                where=spec.argv[0],
+                fix="if its environment is damaged, remove the folder and run teapot engine install",
+            ) from error
+
+    async def wait(self) -> int:
+        """The exit code, as soon as the API server has ended by itself or by a stop."""
+        if self._child is None:
+            raise RuntimeError("the engine was not started")
+        while (code := self.exit_code) is None:  # noqa: ASYNC110 (a process sets no event)
+            await asyncio.sleep(WATCH_S)
+        return code
+
+    async def stop(self, within_s: float) -> Stopped:
+        """SIGTERM once to the API server, `within_s` seconds for it to end; then SIGKILL all that is left.
+
+        Safe to call again and before a start. A cancellation on the way kills at once and goes on.
+        Raises: Failed if processes or the port survive even that.
+        """
+        if self._child is None:
+            return Stopped(None, 0.0)
+        if self._stopped is None:
+            self._stopped = await self._stop(self._child, within_s)
+        return self._stopped
+
+    async def _stop(self, child: subprocess.Popen[bytes], within_s: float) -> Stopped:
+        started = time.monotonic()
+        killed: dict[int, Process] = {}
+        try:
+            if self.exit_code is None:
+                # Once: a second SIGTERM breaks vLLM's own clean-up (vllm #50529).
+                child.send_signal(signal.SIGTERM)
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self.wait(), within_s)
+                if self.exit_code == 0:
+                    await self._let_children_end()
+            while (alive := self._alive()) or not is_free(LOOPBACK, self.spec.port):
+                if time.monotonic() - started > within_s + GONE_WITHIN_S:
+                    raise self._still_there(alive)
+                late = time.monotonic() - started > within_s + 2 * CHILDREN_END_S
+                killed |= {process.pid: process for process in self.kill(trackers=late)}
+                await asyncio.sleep(WATCH_S)
+        except asyncio.CancelledError:
+            self.kill()
+            raise
+        return Stopped(child.wait(), time.monotonic() - started, tuple(killed.values()))
+
+    async def _let_children_end(self) -> None:
+        """After an orderly end, the children's own goodbye."""
+        until = time.monotonic() + CHILDREN_END_S
+        while self._alive() and time.monotonic() < until:  # noqa: ASYNC110 (nor do these)
+            await asyncio.sleep(WATCH_S)
+
+    def _alive(self) -> list[Process]:
+        return leftovers(self.id, self.pid)
+
+    def kill(self, *, trackers: bool = False) -> list[Process]:
+        """SIGKILL the processes of the engine now, without waiting, and say which there were.
+
+        Python's resource trackers are spared unless asked for: once the others are dead they remove
+        what these left in shared memory, and end by themselves.
+        """
+        if self._child is None or self._child.returncode is not None:
+            return []
+        killed: dict[int, Process] = {}
+        for _ in range(KILL_ROUNDS):
+            found = {p.pid: p for p in self._alive() if trackers or RESOURCE_TRACKER not in p.command}
+            if found.keys() <= killed.keys():
+                break
+            for pid in found:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            killed |= found
+        return list(killed.values())
+
+    def _still_there(self, alive: Sequence[Process]) -> Failed:
+        pids = ", ".join(str(process.pid) for process in alive)
+        what = f"processes {pids} of engine {self.spec.name}" if alive else f"port {self.spec.port}"
+        return Failed(f"{what} could not be freed", where=str(self.spec.log), fix="end them by hand")
