@@ -90,18 +90,20 @@ def tokens_by_output_event(chunks: Iterable[Chunk]) -> tuple[int, ...]:
     visible; those after the last output event (an EOS in the finish chunk) count for none.
     """
     counts: list[int] = []
-    told = 0
-    waiting = 0
+    told = waiting = 0
     for chunk in chunks:
         if chunk.token_count is not None:
-            waiting += chunk.token_count
+            fresh = chunk.token_count
         elif chunk.usage is not None and chunk.usage.completion_tokens is not None:
-            waiting += chunk.usage.completion_tokens - told
+            fresh = chunk.usage.completion_tokens - told
         elif chunk.event_class.is_output:
             return ()
+        else:
+            continue
+        told += fresh
+        waiting += fresh
         if chunk.event_class.is_output:
             counts.append(waiting)
-            told += waiting
             waiting = 0
     return tuple(counts)
 
