@@ -58,7 +58,13 @@ class SloSection(Section):
 class Deployment(Section):
     """One deployment: a model, its engines, their modes, and the gateway in front."""
 
-    name: Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
+    name: Annotated[
+        str,
+        Field(
+            pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$",
+            description="lower-case letters, digits and hyphens, as in a host name",
+        ),
+    ]
     model: str = "smollm2-135m"
     engine: EngineSection = EngineSection()
     modes: tuple[AnyMode, ...] = ()

@@ -64,7 +64,7 @@ def _head_dim(name: str, shape: Mapping[str, Any], heads: int) -> int:
     hidden = _count(name, shape, "hidden_size")
     if hidden % heads:
         raise UsageError(
-            f"the config.json of '{name}' has no head_dim, and {heads} heads do not divide hidden_size {hidden}",
+            f"the config.json of '{name}' has no head_dim, and {hidden} is no multiple of {heads} heads",
             fix="give the folder of a causal language model",
         )
     return hidden // heads

@@ -1,0 +1,40 @@
+"""What does not go together in one deployment file, whatever the machine.
+
+Owns: rules over several keys. Knows nothing about single values (the schema has those), models,
+devices or versions (the modes have those).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from serving.config.document import Document, KeyPath
+from serving.config.schema import Deployment
+from serving.errors import Problem
+
+
+def deployment_problems(deployment: Deployment, document: Document) -> list[Problem]:
+    """All contradictions of a deployment, in the order of their lines."""
+    found = sorted(_contradictions(deployment), key=lambda entry: document.line(entry[0]))
+    return [Problem(what, document.where(path), fix) for path, what, fix in found]
+
+
+def _contradictions(deployment: Deployment) -> Iterator[tuple[KeyPath, str, str]]:
+    first: dict[str, int] = {}
+    for index, mode in enumerate(deployment.modes):
+        if mode.kind in first:
+            what = f"'{mode.kind}' is already modes[{first[mode.kind]}]"
+            yield ("modes", index, "kind"), what, "keep one of them"
+        first.setdefault(mode.kind, index)
+    engine, gateway = deployment.engine, deployment.gateway
+    if engine.kv_cache_memory is not None and engine.gpu_memory_utilization is not None:
+        what = "kv_cache_memory already sizes the KV cache"
+        yield ("engine", "gpu_memory_utilization"), what, "give one of the two"
+    if engine.device == "cpu" and engine.gpu_memory_utilization is not None:
+        yield ("engine", "gpu_memory_utilization"), "there is no GPU with device: cpu", "use kv_cache_memory"
+    if gateway.port == gateway.admin_port != 0 and gateway.host == gateway.admin_host:
+        what = f"port {gateway.port} is the gateway's own"
+        yield ("gateway", "admin_port"), what, "give the admin address another port"
+    if gateway.admin_host not in ("127.0.0.1", "localhost", "::1"):
+        what = f"'{gateway.admin_host}' can be reached from other machines"
+        yield ("gateway", "admin_host"), what, "the admin address has no keys: use 127.0.0.1"
