@@ -14,6 +14,8 @@ from urllib.parse import urlsplit
 
 from serving.errors import UsageError
 
+KEY_VARIABLES = ("TEAPOT_API_KEY", "OPENAI_API_KEY")
+
 
 @dataclass(frozen=True, slots=True)
 class Target:
@@ -68,6 +70,11 @@ def parse_target(url: str, *, api_key: str | None = None) -> Target:
         port = 443 if parts.scheme == "https" else 80
     prefix = parts.path.rstrip("/").removesuffix("/v1")
     return Target(parts.scheme, parts.hostname, port, prefix, api_key or parts.password)
+
+
+def key_from(environment: Mapping[str, str]) -> str | None:
+    """The key for the target: never from the command line, where every user of the machine could see it."""
+    return next((value for name in KEY_VARIABLES if (value := environment.get(name))), None)
 
 
 def request_bytes(target: Target, path: str, body: Mapping[str, Any], *, request_id: str) -> bytes:

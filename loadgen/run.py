@@ -1,0 +1,136 @@
+"""One load run from workload to report, out of an ordinary process.
+
+Owns: the order of the stages and what the user is told of them. Knows nothing about gevent: the
+sending is a child process, and only files lie between.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from loadgen.prepare import Request, default_folder, prepare
+from loadgen.results import Result, conclude
+from loadgen.run_folder import RunFolder
+from loadgen.sender import Sender
+from loadgen.target import parse_target
+from loadgen.workload import Workload
+from serving.config.units import format_duration
+from serving.console import Console
+from serving.errors import EXIT_SIGINT, EXIT_SIGTERM, Interrupted
+
+SAY_EVERY_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class LoadResult:
+    """What a run came to. The folder holds everything else."""
+
+    summary: dict[str, Any]
+    folder: Path
+    exit_code: int
+    table: str
+
+
+def run_load(
+    *,
+    workload: Workload,
+    target: str,
+    console: Console,
+    out: Path | None = None,
+    metrics_urls: Sequence[str] = (),
+    api_key: str | None = None,
+    stopped: Callable[[], bool] = lambda: False,
+) -> LoadResult:
+    """Probe, prepare, send, summarize. Ctrl-C, SIGTERM or `stopped` end the sending, not the summary.
+
+    Exit codes of the result: 0, 3 (invalid), 130 and 143 (ended by a signal; 130 also by `stopped`).
+    Raises: TeapotError where nothing could be measured.
+    """
+    console.say(f"preparing {workload.name} for {target}")
+    began = time.monotonic()
+    request = Request(
+        workload=workload,
+        target=parse_target(target, api_key=api_key),
+        out=out or default_folder(workload),
+        metrics_urls=tuple(metrics_urls),
+    )
+    folder = prepare(request, say=console.say)
+    number = len(folder.timetable())
+    console.say(
+        f"{number} requests prepared in {format_duration(time.monotonic() - began)}, sending: {folder.path}"
+    )
+    with _sigterm_raises():
+        signalled = _send(folder, number, console=console, api_key=request.target.api_key, stopped=stopped)
+    result = conclude(folder)
+    return _load_result(folder, result, signalled)
+
+
+def _load_result(folder: RunFolder, result: Result, signalled: int | None) -> LoadResult:
+    return LoadResult(result.summary, folder.path, signalled or result.exit_code, result.table)
+
+
+def _send(
+    folder: RunFolder, number: int, *, console: Console, api_key: str | None, stopped: Callable[[], bool]
+) -> int | None:
+    """Run the child; the exit code of the signal that ended it early, None if nothing did."""
+    sender = Sender(folder, api_key=api_key)
+    progress = _Progress(console, number)
+    try:
+        return None if sender.wait(stopped=stopped, progress=progress.show) else EXIT_SIGINT
+    except KeyboardInterrupt:
+        console.say("stopping: requests in flight may end (once more Ctrl-C cuts them)")
+        return EXIT_SIGINT
+    except Interrupted as interrupted:
+        return interrupted.exit_code
+    finally:
+        sender.stop()
+
+
+@dataclass(slots=True)
+class _Progress:
+    """A line rewritten on a terminal; elsewhere one every ten seconds."""
+
+    console: Console
+    number: int
+    _began: float = field(default_factory=time.monotonic)
+    _said: float = field(default_factory=time.monotonic)
+
+    def show(self, counts: Counter[str]) -> None:
+        """Tell how many of the requests have an answer."""
+        now = time.monotonic()
+        parts = ", ".join(
+            f"{counts[name]} {name}" for name in ("warmup", "ok", "failed", "cut") if counts[name]
+        )
+        text = (
+            f"{format_duration(round(now - self._began))}: {counts.total()}/{self.number} requests ({parts})"
+        )
+        self.console.progress(text)
+        if now - self._said >= SAY_EVERY_S and not self.console.err.isatty():
+            self._said = now
+            self.console.say(text)
+
+
+@contextmanager
+def _sigterm_raises() -> Iterator[None]:
+    """Make SIGTERM an exception, as SIGINT is one, so that the child is ended on the way out."""
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        raise Interrupted(exit_code=EXIT_SIGTERM)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,154 @@
+"""The run folder: its files, and how they are written and read.
+
+Owns: the names of the files, the manifest and the account of the sending. Knows nothing about what
+the numbers mean. See deploy/decisions/0002.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from loadgen.records import Planned, RequestRecord
+from loadgen.server_metrics import ServerSample
+from serving.errors import Failed, UsageError
+
+MANIFEST_SCHEMA = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What was asked for, of whom, and with what: enough to run it again and to trust the comparison."""
+
+    name: str
+    started: str
+    """Wall clock in UTC, for people."""
+    workload: Mapping[str, Any]
+    """Normalized: every field with its default, units in seconds."""
+    fingerprint: str
+    seed: int
+    salt: str
+    target: str
+    """Without credentials."""
+    model: str
+    metrics_urls: tuple[str, ...]
+    exact_prompts: bool
+    """Whether prompt lengths were verified with the target's tokenizer before the run."""
+    continuous_usage: bool
+    clock: Mapping[str, int]
+    """The origin of all stamps: `perf_counter_ns` and `unix_ns` of the same moment."""
+    versions: Mapping[str, str]
+    machine: Mapping[str, Any]
+    cache_config: Mapping[str, str] = field(default_factory=dict)
+    schema: int = MANIFEST_SCHEMA
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """How the sending went: dispatch.json, written by the process that sent."""
+
+    measure_start_ns: int
+    """On the records' clock."""
+    ended: str
+    sent: int
+    cpu_ratio: float
+    """Share of one core that the sending process used during the measured phase."""
+    parse_slice_max_s: float
+    """The longest that other streams' stamps were kept waiting by the reading of ended ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunFolder:
+    """A folder with one run in it."""
+
+    path: Path
+
+    @property
+    def records_path(self) -> Path:
+        """records.jsonl"""
+        return self.path / "records.jsonl"
+
+    @property
+    def log_path(self) -> Path:
+        """What the sending process said."""
+        return self.path / "locust.log"
+
+    def create(self) -> None:
+        """Make the folder. Raises: UsageError if it holds a run already, Failed if it cannot be made."""
+        if (self.path / "manifest.json").exists():
+            raise UsageError(
+                "this folder holds a run already", where=str(self.path), fix="give another --out"
+            )
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise Failed(
+                f"cannot make the folder: {error}", where=str(self.path), fix="give another --out"
+            ) from error
+
+    def write(self, name: str, text: str) -> None:
+        """Write a file whole: a reader sees all of it or none."""
+        unfinished = self.path / f".{name}.unfinished"
+        unfinished.write_text(text, encoding="utf-8")
+        unfinished.replace(self.path / name)
+
+    def write_json(self, name: str, value: Any) -> None:
+        """Write a JSON document."""
+        self.write(name, json.dumps(value, indent=1) + "\n")
+
+    def prepare(self, manifest: Manifest, timetable: Iterable[Planned]) -> None:
+        """Write what must be there before anything is sent; the manifest last."""
+        self.write("timetable.jsonl", "".join(f"{planned.to_json()}\n" for planned in timetable))
+        self.write_json("manifest.json", asdict(manifest))
+
+    def manifest(self) -> Manifest:
+        """Raises: UsageError if there is none that can be read."""
+        row = self._json("manifest.json")
+        row["metrics_urls"] = tuple(row["metrics_urls"])
+        return Manifest(**row)
+
+    def timetable(self) -> tuple[Planned, ...]:
+        """Every planned request."""
+        return tuple(Planned.from_json(line) for line in self._lines("timetable.jsonl"))
+
+    def records(self) -> tuple[RequestRecord, ...]:
+        """Every record so far; a last line that was cut off by a crash is left out."""
+        lines = self._lines("records.jsonl") if self.records_path.exists() else []
+        return tuple(RequestRecord.from_json(line) for line in lines if line.endswith("}"))
+
+    def server_samples(self) -> tuple[ServerSample, ...]:
+        """What was read of the servers; empty where nothing was."""
+        if not (self.path / "server.jsonl").exists():
+            return ()
+        return tuple(
+            ServerSample.from_json(line) for line in self._lines("server.jsonl") if line.endswith("}")
+        )
+
+    def account(self) -> Account | None:
+        """None where the sending process did not come to its end."""
+        return Account(**self._json("dispatch.json")) if (self.path / "dispatch.json").exists() else None
+
+    def summary(self) -> dict[str, Any]:
+        """The summary as it was written."""
+        return self._json("summary.json")
+
+    def _json(self, name: str) -> dict[str, Any]:
+        try:
+            row: dict[str, Any] = json.loads((self.path / name).read_text(encoding="utf-8"))
+        except FileNotFoundError as error:
+            fix = "give the folder of a run, such as `teapot load run` makes"
+            raise UsageError(f"there is no {name}", where=str(self.path), fix=fix) from error
+        except ValueError as error:
+            raise UsageError(f"not a JSON document: {error}", where=str(self.path / name)) from error
+        return row
+
+    def _lines(self, name: str) -> list[str]:
+        try:
+            text = (self.path / name).read_text(encoding="utf-8")
+        except FileNotFoundError as error:
+            raise UsageError(f"there is no {name}", where=str(self.path)) from error
+        # Not splitlines(): JSON strings may hold U+2028, which it takes for a line end.
+        return [line for line in text.split("\n") if line]

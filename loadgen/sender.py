@@ -1,0 +1,115 @@
+"""The locust process that sends a prepared folder, seen from the process that waits for it.
+
+Owns: its command line, its progress, and that it is never left behind. Knows nothing about prompts or
+summaries.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from loadgen.limits import Limits
+from loadgen.run_folder import RunFolder
+from serving.errors import Failed
+
+LOCUSTFILE = Path(__file__).with_name("locustfile.py")
+PARENT_VARIABLE = "TEAPOT_PARENT_PID"
+"""Tells the child whom it works for: when that process is gone, it ends too."""
+POLL_S = 0.25
+GRACE_S = 15.0
+"""What the child gets beyond its drain, to write its files."""
+
+
+class Sender:
+    """One locust child in a process group of its own, so that Ctrl-C reaches it only through us."""
+
+    def __init__(self, folder: RunFolder, *, api_key: str | None) -> None:
+        self._folder = folder
+        environment = {**os.environ, PARENT_VARIABLE: str(os.getpid())}
+        if api_key is not None:
+            environment["TEAPOT_API_KEY"] = api_key
+        command = [sys.executable, "-m", "locust", "-f", str(LOCUSTFILE), "--headless", "--only-summary"]
+        command += ["--run-dir", str(folder.path), "-H", folder.manifest().target]
+        with folder.log_path.open("ab") as log:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=environment,
+                start_new_session=True,
+            )
+
+    def wait(self, *, stopped: Callable[[], bool], progress: Callable[[Counter[str]], None]) -> bool:
+        """Wait for the end of the run; True if it came by itself, False if `stopped` asked for it.
+
+        Raises: Failed if the child broke down.
+        """
+        tail = _Tail(self._folder.records_path)
+        while self._process.poll() is None:
+            if stopped():
+                self.stop()
+                return False
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(POLL_S)
+            progress(tail.read())
+        if self._process.returncode not in (0, 1):  # 1: locust's own code for a run with failed requests
+            raise Failed(
+                f"the sending process ended with {self._process.returncode}: {self._last_words()}",
+                where=str(self._folder.log_path),
+                fix="read this log",
+            )
+        return True
+
+    def stop(self, limits: Limits | None = None) -> None:
+        """End it: orderly with its drain, at once on a second Ctrl-C, by force if it does not listen."""
+        if self._process.poll() is not None:
+            return
+        self._process.terminate()
+        deadline = time.monotonic() + (limits or Limits()).drain_s + GRACE_S
+        while self._process.poll() is None and time.monotonic() < deadline:
+            try:
+                self._process.wait(POLL_S)
+            except subprocess.TimeoutExpired:
+                continue
+            except KeyboardInterrupt:
+                self._process.terminate()
+        if self._process.poll() is None:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+
+    def _last_words(self) -> str:
+        lines = self._folder.log_path.read_text(errors="replace").strip().splitlines()
+        return lines[-1] if lines else "it said nothing"
+
+
+class _Tail:
+    """Counts the outcomes of measured requests in a growing records.jsonl."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._position = 0
+        self._counts: Counter[str] = Counter()
+
+    def read(self) -> Counter[str]:
+        """The counts so far."""
+        if self._path.exists():
+            with self._path.open("rb") as file:
+                file.seek(self._position)
+                for line in file:
+                    if not line.endswith(b"\n"):
+                        break
+                    self._position += len(line)
+                    row = json.loads(line)
+                    self._counts[row["outcome"] if row["phase"] == "measure" else "warmup"] += 1
+        return self._counts

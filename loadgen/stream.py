@@ -1,0 +1,159 @@
+"""The hot path: send prepared bytes, stamp every read of the answer, keep connections alive.
+
+Owns: sockets and the moment a stamp is taken. Knows nothing about what the bytes mean: they are read
+after the stream has ended (`loadgen.parse`). Needs gevent; one greenlet runs one exchange.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import gevent
+from gevent import select, socket, ssl
+
+from loadgen.parse import Capture
+from loadgen.target import Target
+from serving.errors import Failed
+from serving.wire.http1 import BrokenMessage, ResponseFraming
+
+READ_BYTES = 65_536
+
+
+class Cut(gevent.GreenletExit):  # type: ignore[misc]  # gevent ships no types for it
+    """Thrown into an exchange when the run ends before the answer does."""
+
+
+class TooSlow(gevent.GreenletExit):  # type: ignore[misc]  # gevent ships no types for it
+    """Thrown into an exchange by the watchdog; its text becomes the record's error."""
+
+
+@dataclass(slots=True)
+class Connections:
+    """Idle connections to one target, newest first. There is no limit on how many are open at once:
+    a limit would make requests wait inside the client, which is the first of the wrong numbers."""
+
+    target: Target
+    addresses: Sequence[tuple[Any, ...]]
+    context: ssl.SSLContext | None
+    connect_timeout_s: float
+    _idle: list[Any]
+
+    @classmethod
+    def to(cls, target: Target, *, connect_timeout_s: float) -> Connections:
+        """Resolve the target once, so that no request pays for a name. Raises: Failed."""
+        try:
+            addresses = socket.getaddrinfo(target.host, target.port, 0, socket.SOCK_STREAM)
+        except OSError as error:
+            raise Failed(
+                f"the name '{target.host}' cannot be resolved: {error}",
+                where=target.url,
+                fix="check the address of --target",
+            ) from error
+        context = ssl.create_default_context() if target.tls else None
+        return cls(target, addresses, context, connect_timeout_s, [])
+
+    def take(self) -> Any:
+        """An idle connection that is still open, else a new one. Raises: OSError."""
+        while self._idle:
+            connection = self._idle.pop()
+            # A sleeping connection has nothing to read; if it has, it is the peer's goodbye.
+            if not _readable(connection):
+                return connection
+            connection.close()
+        return self._connect()
+
+    def give_back(self, connection: Any) -> None:
+        """Keep a connection whose last answer was read to its end."""
+        self._idle.append(connection)
+
+    def close(self) -> None:
+        """Close what is idle."""
+        while self._idle:
+            self._idle.pop().close()
+
+    def _connect(self) -> Any:
+        failure: OSError | None = None
+        for family, kind, protocol, _, address in self.addresses:
+            connection = socket.socket(family, kind, protocol)
+            try:
+                connection.settimeout(self.connect_timeout_s)
+                connection.connect(address)
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                if self.context is not None:
+                    connection = self.context.wrap_socket(connection, server_hostname=self.target.host)
+                # Silence is the watchdog's to judge: a timer for every read costs more than the read.
+                connection.settimeout(None)
+                return connection
+            except OSError as error:
+                connection.close()
+                failure = error
+            except BaseException:
+                connection.close()
+                raise
+        raise failure or OSError(f"no address for {self.target.host}")
+
+
+def _readable(connection: Any) -> bool:
+    poll = select.poll()
+    poll.register(connection, select.POLLIN)
+    return bool(poll.poll(0))
+
+
+def exchange(connections: Connections, request: bytes, capture: Capture) -> None:
+    """Send one request and fill `capture` with its answer, whatever becomes of it; never raises.
+
+    `capture` comes in, so that a watchdog can see how far the exchange is. Its `t_sent_ns` is taken
+    here, before the connection is made: connecting is part of what a user waits for.
+    """
+    now = time.perf_counter_ns
+    capture.t_sent_ns = now()
+    connection = None
+    framing = ResponseFraming()
+    whole = False
+    try:
+        connection = connections.take()
+        connection.sendall(request)
+        whole = _receive(connection, framing, capture)
+    except Cut:
+        capture.cut = True
+    except (OSError, BrokenMessage, TooSlow) as error:
+        capture.error = str(error) or type(error).__name__
+    finally:
+        # The last byte's stamp, not the time at which this line was reached.
+        done = whole and capture.stamps
+        capture.t_end_ns = capture.stamps[-1] if done else now()
+        if connection is not None:
+            if whole and not capture.closed and _keeps_alive(framing):
+                connections.give_back(connection)
+            else:
+                connection.close()
+
+
+def _receive(connection: Any, framing: ResponseFraming, capture: Capture) -> bool:
+    """Read until the answer is whole or the peer closes; whether it is whole."""
+    receive, now = connection.recv, time.perf_counter_ns
+    keep, stamp, end = capture.parts.append, capture.stamps.append, capture.ends.append
+    size = 0
+    while True:
+        data = receive(READ_BYTES)
+        stamped = now()
+        if not data:
+            capture.closed = True
+            if framing.close():
+                return True
+            if size:
+                capture.error = "the connection was closed in mid-answer"
+            return False
+        size += len(data)
+        keep(data)
+        stamp(stamped)
+        end(size)
+        if framing.feed(data):
+            return True
+
+
+def _keeps_alive(framing: ResponseFraming) -> bool:
+    return "close" not in (framing.header("connection") or "").lower()
