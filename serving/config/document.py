@@ -57,9 +57,14 @@ class Document:
     overridden: frozenset[KeyPath] = frozenset()
     """Paths whose value came from `--set`."""
 
-    def has(self, path: KeyPath) -> bool:
-        """Whether the file or `--set` says something at this path."""
-        return path in self.lines or self._override(path) is not None
+    def source(self, path: KeyPath) -> str | None:
+        """Where the value at a path was said, by `--set` inside it first; None where nobody said it."""
+        inside = next(
+            (said for said in sorted(self.overridden, key=spell) if said[: len(path)] == path), None
+        )
+        if inside is not None:
+            return self.where(inside)
+        return self.where(path) if path in self.lines or self._override(path) is not None else None
 
     def where(self, path: KeyPath) -> str:
         """Where a value was or should be said: `demo.yaml:8: modes[1].format`, `--set modes[1].format`."""

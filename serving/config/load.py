@@ -51,7 +51,7 @@ _Loader.add_constructor("tag:yaml.org,2002:int", lambda loader, node: int(str(no
 _Loader.add_constructor("tag:yaml.org,2002:float", lambda loader, node: float(str(node.value)))
 
 
-def load_deployment(path: str, overrides: Sequence[str] = ()) -> tuple[Deployment, Document]:
+def load_deployment(path: str | Path, overrides: Sequence[str] = ()) -> tuple[Deployment, Document]:
     """Read a deployment file; its document tells where each value was said. Raises: UsageError."""
     document = read(path, overrides)
     deployment = validate(document, Deployment)
@@ -61,14 +61,14 @@ def load_deployment(path: str, overrides: Sequence[str] = ()) -> tuple[Deploymen
     return deployment, document
 
 
-def load(path: str, model: type[M], overrides: Sequence[str] = ()) -> M:
+def load_model(path: str | Path, model: type[M], overrides: Sequence[str] = ()) -> M:
     """Read a YAML file into any pydantic model. Raises: UsageError with every problem found."""
     return validate(read(path, overrides), model)
 
 
-def read(path: str, overrides: Sequence[str] = ()) -> Document:
+def read(path: str | Path, overrides: Sequence[str] = ()) -> Document:
     """Read a YAML file and apply `--set` texts of the form `key=value`. Raises: UsageError."""
-    document = parse(_text(path), path)
+    document = parse(_text(str(path)), str(path))
     for text in overrides:
         key, equals, value = text.partition("=")
         if not equals or not key.strip():

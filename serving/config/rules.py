@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from serving.config.arguments import argument_problems
 from serving.config.document import Document, KeyPath
 from serving.config.schema import Deployment
 from serving.errors import Problem
@@ -30,8 +31,8 @@ def _contradictions(deployment: Deployment) -> Iterator[tuple[KeyPath, str, str]
     if engine.kv_cache_memory is not None and engine.gpu_memory_utilization is not None:
         what = "kv_cache_memory already sizes the KV cache"
         yield ("engine", "gpu_memory_utilization"), what, "give one of the two"
-    if engine.device == "cpu" and engine.gpu_memory_utilization is not None:
-        yield ("engine", "gpu_memory_utilization"), "there is no GPU with device: cpu", "use kv_cache_memory"
+    for key, what, fix in argument_problems(engine.args):
+        yield ("engine", "args", key), what, fix
     if gateway.port == gateway.admin_port != 0 and gateway.host == gateway.admin_host:
         what = f"port {gateway.port} is the gateway's own"
         yield ("gateway", "admin_port"), what, "give the admin address another port"

@@ -1,0 +1,87 @@
+"""The `engine.args` section: any vLLM flag by its own name, except those that teapot or a mode decides.
+
+Owns: how a key becomes a flag, and which flags are refused with what to use in their place. Knows
+nothing about the values of other sections.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from serving.modes import MODES
+
+_LOOPBACK = "engines listen on loopback only; applications use gateway.host and gateway.port"
+_KEYS = "keys are the gateway's: use gateway.keys_file"
+OWNED: Mapping[str, str] = {
+    "--model": "use model",
+    "--served-model-name": "use model: its name is what clients say",
+    "--host": _LOOPBACK,
+    "--port": _LOOPBACK,
+    "--uds": _LOOPBACK,
+    "--grpc-port": _LOOPBACK,
+    "--root-path": _LOOPBACK,
+    "--ssl-keyfile": _LOOPBACK,
+    "--ssl-certfile": _LOOPBACK,
+    "--api-key": _KEYS,
+    "--max-model-len": "use engine.max_model_len",
+    "--max-num-seqs": "use engine.max_num_seqs",
+    "--kv-cache-memory-bytes": "use engine.kv_cache_memory",
+    "--gpu-memory-utilization": "use engine.gpu_memory_utilization",
+    "--shutdown-timeout": "use gateway.drain_timeout",
+    "--custom-histogram-buckets": "use slo: its bounds become buckets",
+    "--enable-prompt-tokens-details": "it is always on",
+    "--disable-log-stats": "teapot proves modes by the engine's metrics",
+    "--api-server-count": "one API server an engine: its metrics must be whole; use replicas",
+    "--headless": "teapot talks to every engine over HTTP",
+    "--config": "write its flags here, under engine.args",
+    "--middleware": "the gateway is where requests are changed",
+}
+_SHORT = {"tp": "tensor-parallel-size", "pp": "pipeline-parallel-size", "dp": "data-parallel-size"} | {
+    "q": "quantization", "sc": "speculative-config", "ep": "enable-expert-parallel"
+}  # fmt: skip
+_NAME = re.compile(r"[a-z0-9][A-Za-z0-9-]*(\.[\w.-]+)?")
+
+
+def flag_of(key: str) -> str:
+    """The flag that a key means: `max_num_seqs`, `max-num-seqs` and `--max-num-seqs` are one."""
+    head, dot, rest = key.strip().lstrip("-").partition(".")
+    name = head.replace("_", "-")
+    return f"--{_SHORT.get(name, name)}{dot}{rest}"
+
+
+def argument_problems(args: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """For each key that cannot be passed on: the key, what is wrong, what to do."""
+    seen: dict[str, str] = {}
+    by_mode = {flag: mode.model_fields["kind"].default for mode in MODES for flag in mode.owns}
+    for key in args:
+        flag = flag_of(key)
+        base = flag.partition(".")[0].replace("--no-", "--", 1)
+        if not _NAME.fullmatch(flag[2:]):
+            yield key, "is not a flag's name", "write it like max_num_batched_tokens: 2048"
+        elif flag in seen:
+            yield key, f"is the same flag as '{seen[flag]}'", "keep one of them"
+        elif base in by_mode:
+            yield key, f"{base} is decided by a mode", f"use a mode {{kind: {by_mode[base]}, ...}}"
+        elif base in OWNED or base.startswith(("--uvicorn-", "--ssl-")):
+            yield key, f"{base} is decided by teapot", OWNED.get(base, _LOOPBACK)
+        seen.setdefault(flag, key)
+
+
+def argument_flags(args: Mapping[str, Any]) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """For each key: the key, its flag, and the words that follow it.
+
+    true is the flag alone, false its `--no-` form, a section becomes JSON, a list several words.
+    """
+    for key, value in args.items():
+        flag = flag_of(key)
+        if isinstance(value, bool):
+            yield key, flag if value else flag.replace("--", "--no-", 1), ()
+        elif isinstance(value, Mapping):
+            yield key, flag, (json.dumps(value, separators=(",", ":")),)
+        elif isinstance(value, list):
+            yield key, flag, tuple(str(item) for item in value)
+        else:
+            yield key, flag, (str(value),)
