@@ -1,7 +1,7 @@
 """Why an engine died, from the lines of its log.
 
-Owns: finding the one line that names the cause. Known causes with their cures are data in
-`serving.facts.messages`; this is for the rest. Knows nothing about files.
+Owns: falling back on the log's own errors where the table of known messages (`serving.facts`) is
+silent. Knows nothing about files or processes.
 """
 
 from __future__ import annotations
@@ -9,26 +9,19 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-_PREFIX = re.compile(
-    r"^(?:\([\w-]+(?: \w+=[\w-]+)*\) )*(?:(?P<level>[A-Z]+) \d\d-\d\d \d\d:\d\d:\d\d \[[^\]]*\] ?)?"
-)
-_EXCEPTION = re.compile(
-    r"^(?:[\w.]+\.)?(?P<name>[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Failure)): (?P<text>.+)"
-)
-_SECOND_HAND = re.compile(
-    r"Engine core initialization failed|See root cause above|WorkerProc initialization failed|EngineDeadError"
-    r"|Executor failed|CancelledError"
-)
+from serving.facts.load import engine_messages
+from serving.facts.messages import Cause, diagnose
+
+_ERROR = re.compile(r"(?:^|\) )(?:ERROR|CRITICAL) \d\d-\d\d [\d:]+ \[[^\]]*\] *(?P<text>\S.*)")
+_TRACEBACK = re.compile(r"^(?:Traceback |File |\^|raise |\w+Error$)")
 
 
-def cause_of(lines: Sequence[str]) -> str | None:
-    """The cause in one line: the last exception that does not merely report another, else the last ERROR."""
-    bare = [(match["level"], line[match.end() :].strip()) for line in lines if (match := _PREFIX.match(line))]
-    first_hand = [text for _, text in bare if _EXCEPTION.match(text) and not _SECOND_HAND.search(text)]
-    if first_hand:
-        return first_hand[-1]
-    errors = [text for level, text in bare if level in ("ERROR", "CRITICAL") and text]
-    if errors:
-        return errors[-1]
-    any_exception = [text for _, text in bare if _EXCEPTION.match(text)]
-    return any_exception[-1] if any_exception else None
+def cause_of(lines: Sequence[str]) -> Cause | None:
+    """What the log names as the cause, in one line and with a cure; None if it names none."""
+    if found := diagnose(lines, engine_messages()):
+        return found
+    for line in reversed(lines):
+        error = _ERROR.search(line)
+        if error and not _TRACEBACK.match(error["text"]):
+            return Cause(error["text"].strip(), "see the log", line)
+    return None

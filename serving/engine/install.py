@@ -171,7 +171,7 @@ def _check_python(version: tuple[int, int]) -> None:
     low, high = SUPPORTED_PYTHON
     if not low <= version <= high:
         raise Failed(
-            f"engines need Python {low[0]}.{low[1]} to {high[0]}.{high[1]}; this is {'.'.join(map(str, version))}",
+            f"Python is {version[0]}.{version[1]}, engines need {low[0]}.{low[1]} to {high[0]}.{high[1]}",
             fix="run teapot with one of these",
         )
 
@@ -187,7 +187,7 @@ def _check_disk(recipe: Recipe, folder: DataFolder, machine: Machine) -> None:
 
 
 def _write_alias(path: Path, recipe: Recipe) -> None:
-    """Let `importlib.metadata.version("vllm")` answer, which the `vllm` command and its platform check ask."""
+    """Let `importlib.metadata.version("vllm")` answer: the `vllm` command and its platform check ask it."""
     for site in path.glob("lib/python*/site-packages"):
         info = site / f"vllm-{recipe.alias_version}.dist-info"
         info.mkdir(exist_ok=True)

@@ -70,7 +70,7 @@ def failure(lines: Sequence[str], log: str) -> Failed:
         return Failed(
             "the package index does not answer",
             where=log,
-            fix="check the network, or point pip at a mirror (pip config set global.index-url ...); run again",
+            fix="check the network, or point pip at a mirror (pip config set global.index-url); run again",
         )
     if missing := missing_package(lines):
         return Failed(

@@ -61,12 +61,7 @@ async def _until_ready(engine: EngineProcess, log: LogTail, timeout_s: float, on
         stages.hear(log)
         problem = ready.result()
         if problem:
-            cause = cause_of(log.finish())
-            raise Failed(
-                f"engine {engine.spec.name} answers /health but cannot generate: {cause or problem}",
-                where=str(engine.spec.log),
-                fix="see the log",
-            )
+            raise _failed(engine, log, "answers /health but cannot generate", problem)
         stages.begin(StartStage.READY)
     finally:
         ready.cancel()
@@ -133,12 +128,13 @@ def _generated(document: dict[str, Any]) -> int:
 
 def _died(engine: EngineProcess, log: LogTail, code: int, stage: StartStage) -> Failed:
     how = f"signal {-code}" if code < 0 else f"exit code {code}"
-    cause = cause_of(log.finish()) or f"{how}, and its log names no error"
-    return Failed(
-        f"engine {engine.spec.name} died while {stage.value}: {cause}",
-        where=str(engine.spec.log),
-        fix="see the log",
-    )
+    return _failed(engine, log, f"died while {stage.value}", f"{how}, and its log names no error")
+
+
+def _failed(engine: EngineProcess, log: LogTail, how: str, otherwise: str) -> Failed:
+    cause = cause_of(log.finish())
+    what, fix = (cause.cause, cause.cure) if cause else (otherwise, "see the log")
+    return Failed(f"engine {engine.spec.name} {how}: {what}", where=str(engine.spec.log), fix=fix)
 
 
 def _too_slow(engine: EngineProcess, stage: StartStage, timeout_s: float) -> Failed:
