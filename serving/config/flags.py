@@ -33,7 +33,8 @@ class Placement:
     """Where one engine is to run: its Python, its port on loopback, its model."""
 
     python: str
-    port: int
+    port: int | None
+    """On loopback; None: chosen when the engine starts."""
     model_path: str
     """A folder, or a hub id."""
     model_name: str
@@ -140,7 +141,7 @@ def _own(deployment: Deployment, document: Document, placement: Placement) -> It
     yield _Given("--model", (placement.model_path,), model)
     yield _Given("--served-model-name", (placement.model_name,), model)
     yield _Given("--host", (LOOPBACK,), _TEAPOT)
-    yield _Given("--port", (str(placement.port),), _TEAPOT)
+    yield _Given("--port", ("<a free port>" if placement.port is None else str(placement.port),), _TEAPOT)
     drain_s = math.ceil(deployment.gateway.drain_timeout) + SHUTDOWN_MARGIN_S
     yield _Given("--shutdown-timeout", (str(drain_s),), _source(document, ("gateway", "drain_timeout")))
 

@@ -21,6 +21,7 @@ from serving.modes.spelling import suggest
 _SCALE_ONE = "KV cache scaling factor 1.0"
 _AVAILABLE = re.compile(r"Available KV cache memory: (?P<gib>[\d.]+) GiB")
 _GIB = 1024**3
+FORMATS = tuple(row.name for row in kv_formats().values() if row.quantized)
 
 
 class QuantizedKv(Mode):
@@ -31,14 +32,13 @@ class QuantizedKv(Mode):
     works_on: ClassVar[str] = "fp8, fp8_e4m3, fp8_e5m2: cpu, cuda (and rocm but e5m2); all others: GPU only"
 
     kind: Literal["quantized_kv"] = "quantized_kv"
-    format: str = Field(description="how keys and values are stored, such as fp8")
+    format: str = Field(description=f"one of {', '.join(FORMATS)}")
 
     @field_validator("format")
     @classmethod
     def _known(cls, value: str) -> str:
-        known = [row.name for row in kv_formats().values() if row.quantized]
-        if value not in known:
-            raise ValueError(f"unknown KV cache format '{value}'; {suggest(value, known, 'formats')}")
+        if value not in FORMATS:
+            raise ValueError(f"unknown KV cache format '{value}'; {suggest(value, FORMATS, 'formats')}")
         return value
 
     def asked(self) -> str:

@@ -1,0 +1,117 @@
+"""`teapot flags FILE`: the argv and environment of every engine, and where each value came from.
+
+Owns: showing an engine command before anything is installed or started; what is not there yet is
+shown as a placeholder in angle brackets. Knows nothing about what a flag means.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from serving.config.flags import EngineCommand, Placement, engine_command, engine_context, startup_problems
+from serving.config.load import load_deployment
+from serving.console import Console
+from serving.engine.devices import nvidia_driver_answers, resolve_device
+from serving.engine.environments import installed
+from serving.engine.folders import data_folder
+from serving.engine.recipes import Recipe, choose_recipe
+from serving.errors import EXIT_OK, Problem, UsageError
+from serving.facts.load import model_configs
+from serving.modes.mode import Setting
+from serving.modes.model_facts import model_facts
+
+HELP = "the argv and environment of every engine, with their sources"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the file, overrides and the device to answer for."""
+    parser.add_argument("file", metavar="FILE", help="a deployment file")
+    parser.add_argument(
+        "--set", dest="overrides", metavar="KEY=VALUE", action="append", default=[],
+        help="a value in place of the file's, such as modes[0].format=fp8_e5m2; may be repeated",
+    )  # fmt: skip
+    parser.add_argument(
+        "--device", choices=("cpu", "cuda", "rocm"), help="answer for this device (default: the file's)"
+    )
+
+
+def run(args: argparse.Namespace, console: Console) -> int:
+    """Show the command of each engine; what would keep it from starting is said on stderr."""
+    deployment, document = load_deployment(args.file, args.overrides)
+    asked = args.device or deployment.engine.device
+    device = resolve_device(asked, has_nvidia=asked == "auto" and nvidia_driver_answers(), force=True)
+    recipe = choose_recipe(device, deployment.engine.version, document.where(("engine", "version")))
+    name, path, config = _model(deployment.model)
+    facts = model_facts(name, config) if config is not None else None
+    context = engine_context(deployment, device=device, version=recipe.version, model=facts)
+    folder = data_folder(os.environ, Path.home())
+    placement = Placement(
+        python=_python(recipe),
+        port=None,
+        model_path=path,
+        model_name=name,
+        offline=config is not None,
+        environment=folder.engine_environment(os.environ, Path.home()),
+    )
+    command = engine_command(deployment, document, placement, context)
+    problems = startup_problems(deployment, document, context)
+    console.document(_document(deployment.name, command, problems))
+    console.result(render(deployment.name, command))
+    for problem in problems:
+        console.say(f"cannot start: {problem}")
+    return EXIT_OK
+
+
+def render(name: str, command: EngineCommand) -> str:
+    """The command to copy, and the table of sources."""
+    variables = [f"{key}={shlex.quote(value)}" for key, value in command.environment.items()]
+    words = [*variables, *(shlex.quote(word) for word in command.argv[:3])]
+    lines = [f"engine {name}", " \\\n".join(["  " + " ".join(words), *_flag_lines(command.settings)]), ""]
+    width = max(len(setting.name) for setting in command.settings)
+    for setting in command.settings:
+        value = "" if setting.value is None else setting.value
+        shown = value if len(value) <= 30 else f"{value[:27]}..."
+        lines.append(f"  {setting.name:<{width}}  {shown:<30}  {setting.source}")
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _flag_lines(settings: tuple[Setting, ...]) -> list[str]:
+    flags = [setting for setting in settings if setting.name.startswith("--")]
+    return [f"    {flag.name}{'' if flag.value is None else f' {flag.value}'}" for flag in flags]
+
+
+def _document(name: str, command: EngineCommand, problems: list[Problem]) -> dict[str, Any]:
+    settings = [{"name": s.name, "value": s.value, "source": s.source} for s in command.settings]
+    engine = {"name": name, "argv": command.argv, "environment": command.environment, "settings": settings}
+    return {"engines": [engine], "problems": [str(problem) for problem in problems]}
+
+
+def _python(recipe: Recipe) -> str:
+    """The installed engine environment's Python, or what stands for it."""
+    folder = data_folder(os.environ, Path.home())
+    for environment in installed(folder):
+        if (environment.device, environment.version) == (recipe.device, recipe.version):
+            return str(environment.python)
+    return f"<python of vllm {recipe.version} for {recipe.device}>"
+
+
+def _model(model: str) -> tuple[str, str, Mapping[str, Any] | None]:
+    """Name, path and config of a model as far as this machine knows them without asking anyone."""
+    if model in model_configs():
+        return model, f"<folder of {model}>", model_configs()[model]
+    folder = Path(model).expanduser()
+    config = folder / "config.json"
+    if not config.is_file():
+        return model, model, None
+    try:
+        return folder.resolve().name, str(folder.resolve()), json.loads(config.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise UsageError(
+            f"is not JSON: {error}", where=str(config), fix="fetch the model's files again"
+        ) from None
