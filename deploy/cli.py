@@ -38,7 +38,7 @@ class Command:
 COMMANDS: dict[str, Command] = {
     "demo": Command("deploy.commands.demo", "serve the embedded model, measure it, and show the table"),
     "serve": Command("deploy.commands.serve", "serve a deployment file until Ctrl-C or SIGTERM"),
-    "status": Command("deploy.commands.status", "engines, revisions and modes in effect of a running deployment"),
+    "status": Command("deploy.commands.status", "engines, revisions and modes of a running deployment"),
     "load": Command("deploy.commands.load", "send a workload and measure TTFT, TPOT, ITL, E2E and goodput"),
     "engine": Command("deploy.commands.engine", "install and list engine environments"),
     "modes": Command("deploy.commands.modes", "every mode, the flags it becomes, where it works"),
@@ -67,7 +67,10 @@ def _top_parser() -> argparse.ArgumentParser:
 def _add_json(parser: argparse.ArgumentParser) -> None:
     """Give `--json` to a parser and to all its sub-parsers, so that it works wherever it is typed."""
     parser.add_argument(
-        "--json", action="store_true", default=argparse.SUPPRESS, help="one JSON document on stdout instead of text"
+        "--json",
+        action="store_true",
+        default=argparse.SUPPRESS,
+        help="one JSON document on stdout instead of text",
     )
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):

@@ -1,0 +1,72 @@
+"""`teapot serve`: a deployment in the foreground, until Ctrl-C or SIGTERM.
+
+Owns: the command's arguments and what is said once it serves. Knows nothing about how it is brought up.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+
+from deploy.prepared import prepare
+from deploy.running import run_stack
+from deploy.signals import terminable
+from deploy.stack import Stack
+from serving.console import Console
+
+HELP = "serve a deployment file until Ctrl-C or SIGTERM"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.add_argument("file", metavar="FILE", help="the deployment file")
+    add_set(parser)
+    parser.add_argument(
+        "--allow-ineffective", action="store_true", help="serve although a mode is proven not in effect"
+    )
+
+
+def add_set(parser: argparse.ArgumentParser) -> None:
+    """Add `--set`, which every command with a deployment file takes."""
+    parser.add_argument(
+        "--set",
+        dest="overrides",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help="override a value of the file, such as gateway.port=9000; may be repeated",
+    )
+
+
+def run(args: argparse.Namespace, console: Console) -> int:
+    """Serve until a signal comes; then take everything down."""
+    with terminable():
+        prepared = prepare(args.file, args.overrides, console)
+
+    async def until_stopped(stack: Stack) -> int:
+        console.say(welcome(stack))
+        console.document(stack.gateway.state.document() | {"url": stack.gateway.public_url})
+        await asyncio.Event().wait()
+        return 0
+
+    return asyncio.run(run_stack(prepared, console, until_stopped, allow_ineffective=args.allow_ineffective))
+
+
+def welcome(stack: Stack) -> str:
+    """What a person needs next: the address, a curl line, where to look."""
+    url, model = stack.gateway.public_url, stack.prepared.model.name
+    body = json.dumps(
+        {"model": model, "messages": [{"role": "user", "content": "What is the capital of France?"}]}
+    )
+    return "\n".join(
+        [
+            "",
+            f"API      {url}/v1",
+            f"try      curl {url}/v1/chat/completions -H 'Content-Type: application/json' -d '{body}'",
+            f"metrics  {stack.gateway.admin_url}/metrics (gateway), {stack.engine.url}/metrics (engine)",
+            f"status   teapot status --admin {stack.gateway.admin_url}",
+            "         Prometheus and Grafana are not started by this version: point your own at the metrics",
+            "stop     Ctrl-C",
+        ]
+    )

@@ -1,0 +1,106 @@
+"""The teapot command itself: help, unknown commands, errors as words, --json, exit codes."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from importlib import import_module
+from types import SimpleNamespace
+
+import pytest
+
+from deploy import cli
+from serving.console import Console
+from serving.errors import Failed, UsageError
+
+
+def install_command(monkeypatch: pytest.MonkeyPatch, run) -> None:
+    """Register a command `probe` whose module is a fake."""
+    module = SimpleNamespace(
+        configure=lambda parser: parser.add_argument("--n", type=int, default=1), run=run
+    )
+    monkeypatch.setitem(cli.COMMANDS, "probe", cli.Command("probe_module", "probe"))
+    monkeypatch.setitem(sys.modules, "probe_module", module)
+
+
+@pytest.mark.parametrize("name", sorted(cli.COMMANDS))
+def test_every_registered_command_can_be_configured(name: str) -> None:
+    module = import_module(cli.COMMANDS[name].module)
+    parser = argparse.ArgumentParser()
+    module.configure(parser)
+    assert callable(module.run)
+
+
+@pytest.mark.parametrize("name", sorted(cli.COMMANDS))
+def test_every_command_has_help_with_json(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        cli.main([name, "--help"])
+    assert stop.value.code == 0
+    assert "--json" in capsys.readouterr().out
+
+
+def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["--help"])
+    out = capsys.readouterr().out
+    assert stop.value.code == 0
+    assert all(name in out for name in cli.COMMANDS)
+
+
+def test_help_imports_neither_aiohttp_nor_pydantic_nor_locust() -> None:
+    code = (
+        "import sys; from deploy import cli\n"
+        "try: cli.main(['--help'])\n"
+        "except SystemExit: pass\n"
+        "heavy = {'aiohttp', 'pydantic', 'locust', 'gevent', 'openai', 'asyncio'} & set(sys.modules)\n"
+        "sys.exit(f'imported for --help: {heavy}' if heavy else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_misspelt_command_is_answered_with_the_right_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["sevre"]) == 2
+    assert "did you mean 'serve'?" in capsys.readouterr().err
+
+
+def test_no_command_prints_the_help_and_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([]) == 2
+    assert "commands:" in capsys.readouterr().out
+
+
+def test_an_error_is_told_on_stderr_with_its_exit_code(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(args: argparse.Namespace, console: Console) -> int:
+        raise UsageError("unknown key", where="a.yaml:3: modes", fix="remove it")
+
+    install_command(monkeypatch, fail)
+    assert cli.main(["probe"]) == 2
+    captured = capsys.readouterr()
+    assert captured.err == "teapot: a.yaml:3: modes: unknown key; remove it\n"
+    assert captured.out == ""
+
+
+def test_with_json_an_error_is_one_document(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(args: argparse.Namespace, console: Console) -> int:
+        raise Failed("engine died", where="engine 0", fix="see the log")
+
+    install_command(monkeypatch, fail)
+    assert cli.main(["probe", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out) == {
+        "error": [{"what": "engine died", "where": "engine 0", "fix": "see the log"}],
+        "exit_code": 1,
+    }
+
+
+def test_ctrl_c_exits_130(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(args: argparse.Namespace, console: Console) -> int:
+        raise KeyboardInterrupt
+
+    install_command(monkeypatch, interrupt)
+    assert cli.main(["probe"]) == 130
