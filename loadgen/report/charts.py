@@ -195,7 +195,7 @@ def ttft_over_time(
         f", {sum(v > slo_s for _, v in points)} above the SLO of {limit(slo_s)}" if slo_s is not None else ""
     )
     return framed(
-        f'{line}<path class="dots" d="{dots}"/>',
+        f'<path class="dots" d="{dots}"/>{line}',
         Frame(
             says=f"TTFT over time of {len(points)} answers{over}",
             x_label="seconds since the measured phase began",

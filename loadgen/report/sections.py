@@ -52,7 +52,7 @@ def verdict(summary: Mapping[str, Any]) -> str:
             f"{escape(requests_line(summary['requests']))}.</div>"
         )
     return (
-        '<div class="verdict invalid" role="alert"><strong>\u2717 Not a valid measurement.</strong> '
+        '<div class="verdict invalid"><strong>\u2717 Not a valid measurement.</strong> '
         f"Do not use these numbers: <ul>{reasons}</ul>"
         f'<p class="soft">{escape(requests_line(summary["requests"]))}.</p></div>'
     )

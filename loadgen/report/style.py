@@ -28,7 +28,7 @@ code { font: .92em ui-monospace, monospace; overflow-wrap: anywhere; }
 .verdict.invalid { border-color: var(--red); }
 .verdict strong { font-size: 1.05rem; }
 .verdict ul { margin: 6px 0 0; padding-left: 20px; overflow-wrap: anywhere; }
-.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(160px, 1fr)); gap: 12px; margin:
+.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(140px, 1fr)); gap: 12px; margin:
   20px 0 0; padding: 0; }
 .tile { background: var(--card); border: 1px solid var(--rule); border-radius: 8px; padding: 12px 14px; }
 .tile dt { color: var(--soft); font-size: .88rem; }
@@ -73,7 +73,7 @@ svg path { vector-effect: non-scaling-stroke; fill: none; }
 .grid { stroke: var(--rule); stroke-width: 1; }
 .line { stroke: var(--blue); stroke-width: 2; }
 svg .area { fill: var(--wash); }
-.dots { stroke: var(--blue); stroke-width: 5; stroke-linecap: round; }
+.dots { stroke: var(--blue); stroke-width: 5; stroke-linecap: round; opacity: .6; }
 .mark { stroke: var(--ink); stroke-width: 1; opacity: .75; }
 .mark.p95 { stroke-dasharray: 7 3; }
 .mark.p99 { stroke-dasharray: 2 3; }

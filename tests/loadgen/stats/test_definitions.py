@@ -1,3 +1,6 @@
+from inspect import isfunction
+from pathlib import Path
+
 import pytest
 
 from loadgen.stats import definitions as d
@@ -120,3 +123,14 @@ def test_schedule_lag_is_sent_minus_intended_and_may_be_early(record):
     assert d.schedule_lag_s(record(130, sent=103, intended=100)) == pytest.approx(0.003)
     assert d.schedule_lag_s(record(130, sent=99, intended=100)) == pytest.approx(-0.001)
     assert d.schedule_lag_s(record(130, sent=103)) is None
+
+
+def test_the_documentation_names_every_definition():
+    text = (Path(__file__).parents[3] / "docs" / "measurement.md").read_text(encoding="utf-8")
+    functions = [
+        name for name, value in vars(d).items() if isfunction(value) and value.__module__ == d.__name__
+    ]
+    public = [name for name in functions if not name.startswith("_")]
+
+    assert len(public) == 11
+    assert [name for name in public if f"`{name}`" not in text] == []

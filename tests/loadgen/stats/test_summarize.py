@@ -1,4 +1,6 @@
 import json
+import re
+from pathlib import Path
 
 import pytest
 
@@ -216,3 +218,15 @@ def test_an_empty_run_is_invalid_and_nothing_in_it_is_zero_by_accident():
     assert summary["requests"]["intended"] == 4
     assert (summary["requests_per_s"], summary["window_s"], summary["ttft_s"]["mean"]) == (None, None, None)
     assert summary["goodput"]["ratio"] == 0.0
+
+
+def test_the_documentation_names_every_key_and_no_other(run):
+    text = (Path(__file__).parents[3] / "docs" / "measurement.md").read_text(encoding="utf-8")
+    section = text.split("## summary.json")[1].split("\n## ")[0]
+    rows = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
+    documented = {name for row in rows for name in re.findall(r"`([a-z0-9_]+)`", row)}
+    summary = summarize(run, plan=PLAN)
+
+    assert documented == set(summary)
+    nested = {*summary["requests"], *summary["rate"], *summary["goodput"], *summary["ttft_s"]}
+    assert [name for name in sorted(nested) if f"`{name}`" not in section] == []

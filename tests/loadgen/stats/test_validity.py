@@ -100,10 +100,9 @@ def test_lag_over_5_percent_of_a_short_ttft_is_too_much(record):
         for i in range(10)
     ]
 
-    assert reasons_of(records, constant(10, rate=10.0)) == [
-        "schedule lag maximum 2.0 ms is over 5% of the TTFT p50 of 20.0 ms: "
-        + "the load generator is too late for latencies so short"
-    ]
+    (reason,) = reasons_of(records, constant(10, rate=10.0))
+
+    assert reason.startswith("schedule lag maximum 2.0 ms is over 5% of the TTFT p50 of 20.0 ms:")
 
 
 def test_requests_that_were_never_sent_make_an_open_loop_invalid(on_time):
