@@ -34,7 +34,7 @@ _TERMS = (
     ("E2E", definitions.e2e_s),
     ("tokens per chunk", definitions.tokens_per_chunk),
     ("schedule lag", definitions.schedule_lag_s),
-    ("goodput", goodput.is_good),
+    ("goodput", goodput.goodput),
     ("window", window.window_s),
     ("percentile", quantiles.sample_quantile),
     ("interval of a percentile", intervals.percentile_ranks),

@@ -110,5 +110,5 @@ def tokens_per_chunk(record: RequestRecord) -> float | None:
 
 
 def schedule_lag_s(record: RequestRecord) -> float | None:
-    """`t_sent` minus `t_intended`: how late the generator itself was. None in a closed loop."""
+    """`t_sent` minus `t_intended`: how late the generator itself was; undefined in a closed loop."""
     return None if record.t_intended_ns is None else _seconds(record.t_sent_ns, record.t_intended_ns)

@@ -86,7 +86,10 @@ def is_good(record: RequestRecord, slo: Slo) -> bool:
 
 
 def goodput(records: Sequence[RequestRecord], *, intended: int, slo: Slo) -> Goodput:
-    """Judge the measured phase's records against the objectives. `intended` >= len(records)."""
+    """Requests that met every objective / all intended requests, failed, cut and unsent ones included.
+
+    `records` are the measured phase's, and no more than `intended`.
+    """
     each = [verdicts(record, slo) for record in records]
     limits = {"ttft": slo.ttft_s, "tpot": slo.tpot_s, "e2e": slo.e2e_s}
     by_slo: dict[str, SloResult] = {}

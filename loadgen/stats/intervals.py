@@ -21,11 +21,11 @@ SMALLEST_N = {50: 6, 90: 46, 95: 93, 99: 473}
 
 @cache
 def percentile_ranks(n: int, percent: float) -> tuple[int, int] | None:
-    """The 1-based ranks (l, u) of the narrowest 95 % interval for a percentile, or None if n is too small.
+    """Order statistics [x(l), x(u)], the narrowest pair that covers the percentile with 95 % confidence.
 
-    With B ~ Binomial(n, percent/100), [x(l), x(u)] covers the percentile with probability P(l <= B < u)
-    whatever the distribution (Le Boudec, Performance Evaluation of Computer and Communication Systems,
-    theorem 2.1). Above the median the upper end must lie below the maximum, which estimates nothing:
+    Returns the 1-based ranks (l, u), or None if n is too small. With B ~ Binomial(n, percent/100) they
+    cover it with probability P(l <= B < u), whatever the distribution (Le Boudec, Performance Evaluation
+    of Computer and Communication Systems, chapter 2). Above the median the upper end must lie below the maximum, which estimates nothing:
     P(B <= n-2) >= 0.95 gives n >= 46, 93 and 473 for p90, p95 and p99, Wilks' numbers. The median needs 6.
 
     Of intervals equally wide the one with the more equal tails is taken, then the lower.
@@ -70,7 +70,9 @@ def _binomial_cdf(n: int, p: float) -> tuple[int, list[float]]:
 
 
 def wilson(successes: int, trials: int) -> tuple[float, float] | None:
-    """Wilson's score interval for a ratio, 0..1; None without trials.
+    """Wilson's score interval with 95 % confidence.
+
+    For successes / trials, within 0..1; None without trials.
 
     Source: E. B. Wilson, JASA 22 (1927) 209-212. Unlike the normal interval it stays within 0..1 and
     has a width at 0 and at 1.

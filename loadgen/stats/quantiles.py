@@ -41,9 +41,9 @@ def _pair(interval: tuple[float, float] | None) -> list[float] | None:
 
 
 def sample_quantile(ordered: Sequence[float], percent: float) -> float:
-    """Hyndman and Fan's type 7, the default of R and NumPy: linear between x(floor h) and x(floor h + 1),
-    h = (n - 1) * percent/100 + 1. `ordered` is sorted and not empty; whether n suffices is not asked.
+    """Type 7: linear between x(floor h) and x(floor h + 1), h = (n - 1) * percent/100 + 1, n values in order.
 
+    The default of R and NumPy. `ordered` is sorted and not empty; whether n suffices is not asked.
     Source: Hyndman and Fan, The American Statistician 50 (1996) 361-365.
     """
     position = (len(ordered) - 1) * percent / 100

@@ -37,7 +37,10 @@ def start_ns(records: Sequence[RequestRecord], plan: RunPlan) -> int:
 
 
 def window_s(records: Sequence[RequestRecord], plan: RunPlan) -> float | None:
-    """Length of the measuring window: from `start_ns` to the last request's end. None if it has no length."""
+    """From the planned start of the measured phase, or its first intended or sent request, to the last end.
+
+    None if that has no length.
+    """
     if not records:
         return None
     length = (max(record.t_end_ns for record in records) - start_ns(records, plan)) / _NS_PER_S
