@@ -7,21 +7,25 @@ Made for the load generator, which keeps raw bytes with their stamps and reads t
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from typing import NamedTuple
 
 MAX_LINE_BYTES = 65_536
 """A longer head, size or trailer line is taken for a broken peer."""
+
+
+_PLAIN_SIZE_LINE = re.compile(rb"([0-9a-fA-F]{1,15})\r\n")
 
 
 class BrokenMessage(ValueError):
     """The bytes are not an HTTP/1.1 response."""
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(NamedTuple):
     """A run of body bytes: `length` bytes at `body_start` of the body lie at `raw_start` of the raw bytes."""
 
     body_start: int
@@ -73,6 +77,10 @@ class ResponseFraming:
         position, size = 0, len(data)
         while position < size:
             state = self._state
+            if state is _State.CHUNK_SIZE and not self._line:
+                position = self._take_whole_chunks(data, position)
+                if position == size:
+                    break
             if state is _State.CHUNK_DATA or state is _State.LENGTH or state is _State.UNTIL_CLOSE:
                 position += self._take_body(size - position)
             elif state is _State.COMPLETE:
@@ -99,6 +107,21 @@ class ResponseFraming:
     def header(self, name: str) -> str | None:
         """The first value of a header, by its name in lower case."""
         return next((value for key, value in self.headers if key == name), None)
+
+    def _take_whole_chunks(self, data: bytes, position: int) -> int:
+        """The usual case made cheap: chunks that lie wholly in one read. Anything else is left to `feed`."""
+        while (line := _PLAIN_SIZE_LINE.match(data, position)) is not None:
+            length = int(line[1], 16)
+            start = line.end()
+            end = start + length
+            if not length or not data.startswith(b"\r\n", end):
+                break
+            raw_start = self.size + start - position
+            self.segments.append(Segment(self._body_length, raw_start, length))
+            self._body_length += length
+            self.size = raw_start + length + 2
+            position = end + 2
+        return position
 
     def _take_body(self, available: int) -> int:
         until_close = self._state is _State.UNTIL_CLOSE

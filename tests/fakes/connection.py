@@ -10,6 +10,7 @@ import asyncio
 import socket
 import struct
 import time
+import traceback
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
@@ -89,6 +90,10 @@ class Connection(asyncio.Protocol):
         try:
             await self._handle(request, self)
         except asyncio.CancelledError:
+            return
+        except Exception:  # noqa: BLE001 - the engine's border: a broken script must show, and end the stream
+            traceback.print_exc()
+            self.reset()
             return
         finally:
             self._task = None

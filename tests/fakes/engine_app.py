@@ -124,6 +124,8 @@ class EngineApp:
             body = json.loads(request.body)
         except ValueError:
             return refusal(400, "Invalid JSON")
+        if not isinstance(body, dict) or not ("messages" in body or "prompt" in body or "input" in body):
+            return refusal(400, "Field required: messages or prompt")
         wanted = request.headers.get("x-script")
         if wanted is not None and wanted not in self.scripts:
             return refusal(404, f"no script named {wanted}")

@@ -24,12 +24,18 @@ CACHE_CONFIG = {
     "prefix_caching_hash_algo": "sha256",
     "sliding_window": "None",
 }
-_TTFT = (0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0, 20.0)
-_TTFT += (40.0, 80.0, 160.0, 640.0, 2560.0)
-_E2E = (0.3, 0.5, 0.8, 1.0, 1.5, 2.0, 2.5, 5.0, 10.0, 15.0, 20.0, 30.0, 40.0, 50.0, 60.0, 120.0, 240.0)
-_E2E += (480.0, 960.0, 1920.0, 7680.0)
-_TPOT = (0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0, 20.0)
-_TPOT += (40.0, 80.0)
+_TTFT = (
+    *(0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0, 20.0),
+    *(40.0, 80.0, 160.0, 640.0, 2560.0),
+)
+_E2E = (
+    *(0.3, 0.5, 0.8, 1.0, 1.5, 2.0, 2.5, 5.0, 10.0, 15.0, 20.0, 30.0, 40.0, 50.0, 60.0, 120.0, 240.0),
+    *(480.0, 960.0, 1920.0, 7680.0),
+)
+_TPOT = (
+    *(0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0, 20.0),
+    *(40.0, 80.0),
+)
 
 
 @dataclass(slots=True)
@@ -58,6 +64,7 @@ class EngineMetrics:
     running: int = 0
     prefix_queries: int = 0
     prefix_hits: int = 0
+    prompt_tokens: int = 0
     generation_tokens: int = 0
     success: dict[str, int] = field(default_factory=lambda: dict.fromkeys(FINISHED_REASONS, 0))
     ttft: Histogram = field(default_factory=lambda: Histogram(_TTFT))
@@ -71,7 +78,7 @@ class EngineMetrics:
         if self.cache_config["enable_prefix_caching"] == "True":
             self.prefix_queries += tokens
         self.prefix_hits += cached
-        self._prompt_tokens += tokens
+        self.prompt_tokens += tokens
         self.queue.observe(0.0)
 
     def finished(self, reason: str, *, output_s: Sequence[tuple[float, int]]) -> None:
@@ -90,8 +97,6 @@ class EngineMetrics:
         self.generation_tokens += tokens
         (self.ttft if first else self.itl).observe(gap_s)
 
-    _prompt_tokens: int = 0
-
     def render(self) -> str:
         """The Prometheus text."""
         lines: list[str] = []
@@ -99,12 +104,12 @@ class EngineMetrics:
         for name, value in (("num_requests_running", self.running), ("num_requests_waiting", 0)):
             lines += _family(name, "gauge", [(labels, value)])
         lines += _family("kv_cache_usage_perc", "gauge", [(labels, 0)])
-        computed = self._prompt_tokens - self.prefix_hits
+        computed = self.prompt_tokens - self.prefix_hits
         for name, value in (
             ("prefix_cache_queries_total", self.prefix_queries),
             ("prefix_cache_hits_total", self.prefix_hits),
             ("num_preemptions_total", 0),
-            ("prompt_tokens_total", self._prompt_tokens),
+            ("prompt_tokens_total", self.prompt_tokens),
             ("prompt_tokens_cached_total", self.prefix_hits),
             ("generation_tokens_total", self.generation_tokens),
         ):

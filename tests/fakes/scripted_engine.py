@@ -187,9 +187,10 @@ async def _serve(options: argparse.Namespace) -> int:
         sys.stdout.flush()
         await stopped
         server.close()
-        await _drain(app, options.shutdown_timeout)
     code = stopped.result()
-    if code:
+    if code == 0:
+        await _drain(app, options.shutdown_timeout)
+    else:
         _say(options.die_message)
     return code
 
@@ -206,10 +207,10 @@ async def _drain(app: EngineApp, timeout_s: float) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the engine until a signal or its own death."""
+    """Run the engine until a signal or its own death; arguments it does not know are ignored."""
     options, _ = _parser().parse_known_args(arguments)
     if options.child:
-        child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+        child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
         _say(f"child {child.pid}")
     # select() waits in microseconds where epoll, asyncio's choice, waits in whole milliseconds.
     loop = asyncio.SelectorEventLoop(selectors.SelectSelector())
