@@ -25,8 +25,9 @@ def percentile_ranks(n: int, percent: float) -> tuple[int, int] | None:
 
     Returns the 1-based ranks (l, u), or None if n is too small. With B ~ Binomial(n, percent/100) they
     cover it with probability P(l <= B < u), whatever the distribution (Le Boudec, Performance Evaluation
-    of Computer and Communication Systems, chapter 2). Above the median the upper end must lie below the maximum, which estimates nothing:
-    P(B <= n-2) >= 0.95 gives n >= 46, 93 and 473 for p90, p95 and p99, Wilks' numbers. The median needs 6.
+    of Computer and Communication Systems, chapter 2). Above the median the upper end must lie below the
+    maximum, which estimates nothing: P(B <= n-2) >= 0.95 gives n >= 46, 93 and 473 for p90, p95 and p99,
+    Wilks' numbers. The median needs 6.
 
     Of intervals equally wide the one with the more equal tails is taken, then the lower.
     """
