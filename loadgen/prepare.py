@@ -26,7 +26,7 @@ from loadgen.schedule import arrivals, stream
 from loadgen.target import Target
 from loadgen.timetable import timetable
 from loadgen.workload import RandomTokens, Workload
-from serving.config.load import load
+from serving.config.load import load_model
 from serving.errors import Failed
 
 COUNTING_THREADS = 8
@@ -46,7 +46,7 @@ class Request:
 
 def load_workload(path: Path) -> Workload:
     """Read a workload file. Raises: UsageError with `file:line: key` for everything that is wrong."""
-    return load(str(path), Workload)
+    return load_model(path, Workload)
 
 
 def default_folder(workload: Workload, *, now: time.struct_time | None = None) -> Path:

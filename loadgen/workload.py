@@ -96,8 +96,15 @@ class PromptSet(Section):
     """Prompts written for this project, taken in turn from each of `kinds`."""
 
     kind: Literal["prompt_set"]
-    kinds: Annotated[tuple[PromptKind, ...], Field(min_length=1, strict=False)] = PROMPT_KINDS
+    # Not strict: behind a validator pydantic sees Python, not JSON, and then a list is no tuple.
+    kinds: Annotated[tuple[PromptKind, ...], Field(strict=False)] = PROMPT_KINDS
     output_tokens: Annotated[int, Field(gt=0)] | None = None
+
+    @model_validator(mode="after")
+    def _has_a_kind(self) -> PromptSet:
+        if not self.kinds:
+            raise ValueError("has no kinds; name one or leave 'kinds' out for all of them")
+        return self
 
 
 class Sampling(BaseModel):
@@ -124,7 +131,7 @@ class Sampling(BaseModel):
         return self.model_dump(exclude_none=True)
 
 
-def _only_what_runs(what: str, key: str, *, runs: tuple[str, ...], later: tuple[str, ...]) -> BeforeValidator:
+def _only_what_runs(key: str, *, runs: tuple[str, ...], later: tuple[str, ...]) -> BeforeValidator:
     """Refuse kinds that the contract names and this version does not run, in words of their own."""
 
     def check(value: Any) -> Any:
@@ -132,7 +139,7 @@ def _only_what_runs(what: str, key: str, *, runs: tuple[str, ...], later: tuple[
         if asked is None and isinstance(value, Mapping):
             asked = next((name for name in later if name in value), None)
         if asked in later:
-            raise ValueError(f"{what} '{asked}' is not there yet; this version runs {', '.join(runs)}")
+            raise ValueError(f"'{asked}' is not there yet; this version runs {', '.join(runs)}")
         return value
 
     return BeforeValidator(check)
@@ -140,11 +147,11 @@ def _only_what_runs(what: str, key: str, *, runs: tuple[str, ...], later: tuple[
 
 Arrival = Annotated[
     Annotated[Constant | Poisson | Closed, Field(discriminator="process")],
-    _only_what_runs("arrival", "process", runs=("constant", "poisson", "closed"), later=LATER_ARRIVALS),
+    _only_what_runs("process", runs=("constant", "poisson", "closed"), later=LATER_ARRIVALS),
 ]
 Prompts = Annotated[
     Annotated[RandomTokens | PromptSet, Field(discriminator="kind")],
-    _only_what_runs("prompts", "kind", runs=("random_tokens", "prompt_set"), later=LATER_PROMPTS),
+    _only_what_runs("kind", runs=("random_tokens", "prompt_set"), later=LATER_PROMPTS),
 ]
 
 
@@ -190,6 +197,7 @@ class Workload(Section):
         return self.model_dump(mode="json")
 
     def fingerprint(self) -> str:
-        """SHA-256 of the normalized workload without its name: equal for equal work."""
-        content = {key: value for key, value in self.normalized().items() if key != "name"}
+        """SHA-256 of what is sent, when: equal for equal work, whatever its name and its objectives."""
+        apart = ("name", "slo")
+        content = {key: value for key, value in self.normalized().items() if key not in apart}
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -76,14 +76,14 @@ class RandomTokensSource:
         length = self.input_tokens - self.vocabulary.overhead_tokens
         if self.count is None:
             return Prompt("random", words.text(max(1, length)))
+        if length < 1:
+            raise self._too_short()
         for _ in range(TRIES):
-            if length < 1:
-                raise self._too_short()
             text = words.text(length)
             counted = self.count(text)
             if counted == self.input_tokens:
                 return Prompt("random", text, counted)
-            length += self.input_tokens - counted
+            length = max(1, length + self.input_tokens - counted)
         raise Failed(
             f"no text of exactly {self.input_tokens} tokens was found in {TRIES} tries",
             where="prompts.input_tokens",

@@ -1,0 +1,20 @@
+from __future__ import annotations
+
+from loadgen.prompt_data import prompt_set, words
+from loadgen.workload import PROMPT_KINDS
+
+
+def test_there_are_hundreds_of_plain_words_and_none_twice() -> None:
+    assert len(words()) > 500
+    assert len(set(words())) == len(words())
+    assert all(word.isascii() and word.isalpha() and word.islower() for word in words())
+
+
+def test_every_kind_has_at_least_three_prompts_and_no_other_kind_is_there() -> None:
+    assert set(prompt_set()) == set(PROMPT_KINDS)
+    assert min(len(texts) for texts in prompt_set().values()) >= 3
+
+
+def test_no_prompt_is_there_twice() -> None:
+    texts = [text for kind in prompt_set().values() for text in kind]
+    assert len(set(texts)) == len(texts)

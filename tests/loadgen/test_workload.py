@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loadgen.workload import Closed, PromptSet, Workload
+from serving.config.load import load_model
+from serving.errors import UsageError
+
+CHAT = """\
+name: chat
+arrival: {process: poisson, rate: 4/s, duration: 60s}
+prompts: {kind: random_tokens, input_tokens: 128, output_tokens: 64}
+"""
+
+
+def read(tmp_path: Path, text: str) -> Workload:
+    file = tmp_path / "w.yaml"
+    file.write_text(text)
+    return load_model(file, Workload)
+
+
+def refusals(tmp_path: Path, text: str) -> str:
+    with pytest.raises(UsageError) as error:
+        read(tmp_path, text)
+    return str(error.value).replace(f"{tmp_path}/", "")
+
+
+def test_the_workload_of_the_contract_is_read(tmp_path: Path) -> None:
+    workload = read(
+        tmp_path,
+        """\
+name: chat
+endpoint: chat
+arrival: {process: poisson, rate: 4/s, duration: 60s}
+warmup: {requests: 8}
+prompts: {kind: random_tokens, input_tokens: 128, output_tokens: 64}
+sampling: {temperature: 0, ignore_eos: true}
+slo: {ttft: 500ms, tpot: 50ms}
+seed: 1
+""",
+    )
+    assert workload.path == "/v1/chat/completions"
+    assert workload.max_tokens == 64
+    assert (workload.slo.ttft, workload.slo.tpot, workload.slo.e2e) == (0.5, 0.05, None)
+    assert workload.sampling.body() == {"temperature": 0, "ignore_eos": True}
+
+
+def test_the_shipped_workloads_are_valid() -> None:
+    files = sorted((Path(__file__).parents[2] / "deploy/workloads").glob("*.yaml"))
+    assert {load_model(file, Workload).name for file in files} >= {"chat", "demo", "tasks"}
+
+
+@pytest.mark.parametrize("process", ["gamma", "trace"])
+def test_an_arrival_of_a_later_version_is_refused_with_those_that_run(tmp_path: Path, process: str) -> None:
+    said = refusals(tmp_path, CHAT.replace("poisson", process))
+    assert said.startswith(f"w.yaml:2: arrival: '{process}' is not there yet")
+    assert "constant, poisson, closed" in said
+
+
+def test_stages_are_refused_with_the_arrivals_that_run(tmp_path: Path) -> None:
+    said = refusals(tmp_path, CHAT.replace("{process: poisson, rate: 4/s, duration: 60s}", "{stages: []}"))
+    assert "'stages' is not there yet; this version runs constant, poisson, closed" in said
+
+
+def test_prompts_of_a_later_version_are_refused_with_those_that_run(tmp_path: Path) -> None:
+    said = refusals(tmp_path, CHAT.replace("random_tokens", "sharegpt"))
+    assert "w.yaml:3: prompts: 'sharegpt' is not there yet; this version runs random_tokens, prompt_set" in said
+
+
+def test_wrong_keys_and_units_are_told_together_with_their_lines(tmp_path: Path) -> None:
+    said = refusals(tmp_path, CHAT.replace("rate: 4/s", "rate: 4").replace("input_tokens", "input_tokns"))
+    assert "w.yaml:2: arrival.rate" in said
+    assert "did you mean 'input_tokens'?" in said
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("arrival: {process: constant, rate: 4/s}", "has no end"),
+        ("arrival: {process: closed, concurrency: 0, requests: 3}", "concurrency"),
+        ("arrival: {process: constant, rate: 0/s, requests: 3}", "rate"),
+    ],
+)
+def test_an_arrival_that_sends_nothing_or_never_ends_is_refused(tmp_path: Path, line: str, told: str) -> None:
+    lines = CHAT.splitlines()
+    assert told in refusals(tmp_path, "\n".join([lines[0], line, lines[2]]))
+
+
+def test_an_answer_without_a_length_is_refused(tmp_path: Path) -> None:
+    assert "give prompts.output_tokens" in refusals(tmp_path, CHAT.replace(", output_tokens: 64", ""))
+
+
+def test_two_different_lengths_are_refused(tmp_path: Path) -> None:
+    assert "give one of them" in refusals(tmp_path, CHAT + "sampling: {max_tokens: 32}\n")
+
+
+def test_unknown_sampling_keys_pass_through_and_ours_do_not(tmp_path: Path) -> None:
+    workload = read(tmp_path, CHAT + "sampling: {min_p: 0.1}\n")
+    assert workload.sampling.body() == {"min_p": 0.1}
+    assert "'stream' is set by the load generator" in refusals(tmp_path, CHAT + "sampling: {stream: false}\n")
+
+
+def test_a_prompt_set_has_all_kinds_unless_some_are_named(tmp_path: Path) -> None:
+    prompts = "prompts: {kind: prompt_set, output_tokens: 64}"
+    workload = read(tmp_path, "\n".join([*CHAT.splitlines()[:2], prompts]))
+    assert isinstance(workload.prompts, PromptSet)
+    assert len(workload.prompts.kinds) == 8
+    none = prompts.replace("}", ", kinds: []}")
+    assert "has no kinds" in refusals(tmp_path, "\n".join([*CHAT.splitlines()[:2], none]))
+
+
+def test_a_closed_loop_bounded_by_time_prepares_two_requests_a_second_for_each_slot() -> None:
+    assert Closed(process="closed", concurrency=3, duration="10s").prepared_requests() == 60
+    assert Closed(process="closed", concurrency=3, requests=7).prepared_requests() == 7
+
+
+def workload(**changes: Any) -> Workload:
+    fields: dict[str, Any] = {
+        "name": "a",
+        "arrival": {"process": "constant", "rate": "4/s", "duration": "60s"},
+        "prompts": {"kind": "random_tokens", "input_tokens": 8, "output_tokens": 4},
+    }
+    return Workload.model_validate(fields | changes)
+
+
+def test_the_fingerprint_changes_with_the_work_and_not_with_name_objectives_or_spelling() -> None:
+    one = workload().fingerprint()
+    assert workload(name="b", slo={"ttft": "1s"}).fingerprint() == one
+    assert workload(arrival={"process": "constant", "rate": "240/min", "duration": "1m"}).fingerprint() == one
+    assert workload(seed=2).fingerprint() != one
+    assert workload(sampling={"temperature": 0.5}).fingerprint() != one
