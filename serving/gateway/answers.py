@@ -20,7 +20,10 @@ SERVER = "teapot"
 
 
 class Refused(Exception):
-    """A request that ends with an error of ours instead of the engine's answer."""
+    """A request that ends with an error of ours instead of the engine's answer.
+
+    `hang_up` closes the connection after it, for clients that should come back elsewhere or not at all.
+    """
 
     def __init__(
         self,
@@ -30,6 +33,7 @@ class Refused(Exception):
         code: str,
         kind: OutcomeKind = "rejected",
         headers: Mapping[str, str] | None = None,
+        hang_up: bool = False,
     ) -> None:
         super().__init__(message)
         self.status = status
@@ -37,11 +41,15 @@ class Refused(Exception):
         self.code = code
         self.kind = kind
         self.headers = headers or {}
+        self.hang_up = hang_up
 
     def response(self, request_id: str) -> web.Response:
         """The answer for a client that has received nothing yet."""
         body = openai_error(self.message, type=error_type(self.status), code=self.code)
-        return json_response(self.status, body, request_id, self.headers)
+        response = json_response(self.status, body, request_id, self.headers)
+        if self.hang_up:
+            response.force_close()
+        return response
 
     def event(self) -> bytes:
         """The SSE event for a client whose stream has begun."""

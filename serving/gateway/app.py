@@ -109,10 +109,10 @@ class PublicApp:
         unready = self._state.unready()
         if unready is None:
             return
-        headers = retry_after(self._limits.retry_after_s)
-        if self._state.phase == "draining":
-            headers["Connection"] = "close"
-        raise Refused(503, unready.message, code=unready.code, headers=headers)
+        raise Refused(
+            503, unready.message, code=unready.code, headers=retry_after(self._limits.retry_after_s),
+            hang_up=self._state.phase == "draining",
+        )  # fmt: skip
 
     def _probe(self, route: Route, request_id: str) -> web.Response:
         unready = self._state.unready() if route.action == "ready" else None

@@ -187,7 +187,7 @@ class Proxy:
             return Refused(503, "the server is shutting down", code="shutting_down", headers=again)
         if patience.wait == "body":
             message = f"the request body was not complete after {patience.limit_s:g} s"
-            return Refused(408, message, code="timeout", kind="timeout", headers={"Connection": "close"})
+            return Refused(408, message, code="timeout", kind="timeout", hang_up=True)
         if patience.wait == "total":
             message = f"the request was not finished after {patience.limit_s:g} s"
         else:
@@ -202,10 +202,10 @@ class Proxy:
             )  # fmt: skip
         if begun:
             message = "the engine broke off its answer"
-        elif isinstance(error, aiohttp.ServerDisconnectedError | ConnectionError):
-            message = "the engine closed the connection without an answer"
-        else:
+        elif isinstance(error, aiohttp.ClientResponseError):
             message = "the engine's answer is not valid HTTP"
+        else:
+            message = "the engine closed the connection without an answer"
         return Refused(502, message, code="bad_upstream_answer", kind="upstream_error")
 
 

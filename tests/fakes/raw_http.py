@@ -118,7 +118,7 @@ def fixed(answer: bytes) -> Answer:
 
 @dataclass(frozen=True, slots=True)
 class RawAnswer:
-    """An answer as a client saw it. `body` is without chunked framing; `whole` says whether it came to its end."""
+    """An answer as a client saw it: `body` without chunked framing, `whole` if it came to its proper end."""
 
     status: int
     headers: dict[str, str]
@@ -133,7 +133,7 @@ class RawClient:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
         self._writer = writer
-        self._seen = b""
+        self._seen = bytearray()
 
     @classmethod
     @asynccontextmanager
@@ -157,9 +157,9 @@ class RawClient:
             while wanted not in self._seen:
                 more = await self._reader.read(65536)
                 if not more:
-                    raise AssertionError(f"{wanted!r} did not come before the end of {self._seen!r}")
+                    raise AssertionError(f"{wanted!r} did not come before the end of {bytes(self._seen)!r}")
                 self._seen += more
-        return self._seen
+        return bytes(self._seen)
 
     async def answer(self) -> RawAnswer:
         """Read until the connection ends (so ask with `Connection: close`)."""
@@ -169,7 +169,7 @@ class RawClient:
                     self._seen += more
             except ConnectionError:
                 pass
-        return parse(self._seen)
+        return parse(bytes(self._seen))
 
     def leave(self) -> None:
         """Close the connection now."""

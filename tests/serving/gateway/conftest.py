@@ -56,7 +56,7 @@ def eventually() -> Eventually:
 
     async def wait(condition: Callable[[], bool]) -> None:
         async with asyncio.timeout(PATIENCE_S):
-            while not condition():
+            while not condition():  # noqa: ASYNC110 - what is watched has no event
                 await asyncio.sleep(0.005)
 
     return wait

@@ -19,9 +19,16 @@ Eventually = Callable[[Callable[[], bool]], Awaitable[None]]
 
 CHAT = "/v1/chat/completions"
 SSE_HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
-# What a proxy that decodes, splits lines or mends text would change: CRLF ends, a comment, an emoji cut in two
-# by a chunk, no blank after the colon, a byte that is no UTF-8, a chunk of one byte.
-AWKWARD = (b'data: {"a": "\xf0\x9f', b'\x98\x80"}\n\n', b": hello\r\n\r\n", b"data:x\n", b"\n", b"\xff\x00\n\n")
+# What a proxy that decodes, splits lines or mends text would change: an emoji cut in two by a chunk, CRLF
+# ends, a comment, no blank after the colon, a chunk of one byte, a byte that is no UTF-8.
+AWKWARD = (
+    b'data: {"a": "\xf0\x9f',
+    b'\x98\x80"}\n\n',
+    b": hello\r\n\r\n",
+    b"data:x\n",
+    b"\n",
+    b"\xff\x00\n\n",
+)
 
 
 def counted(gateway: Gateway, outcome: str, code: str, *, revision: str = "main", path: str = CHAT) -> float:
@@ -79,7 +86,9 @@ async def test_each_event_arrives_before_the_next_is_sent(engine: RawEngine, gat
 async def test_the_engine_receives_the_body_as_it_was_sent(engine: RawEngine, gateway: Gateway) -> None:
     engine.answer = fixed(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}")
     body = b'{"prompt": "\xe2\x82\xac",\n\t"broken'  # Not JSON: that is the engine's to say.
-    await ask(gateway.public_url, post("/v1/completions?api-version=1", body, "Content-Type: application/json"))
+    await ask(
+        gateway.public_url, post("/v1/completions?api-version=1", body, "Content-Type: application/json")
+    )
     assert engine.calls[0].line == "POST /v1/completions HTTP/1.1"
     assert engine.calls[0].body == body
     assert engine.calls[0].header("content-type") == "application/json"
@@ -87,15 +96,15 @@ async def test_the_engine_receives_the_body_as_it_was_sent(engine: RawEngine, ga
 
 async def test_the_engine_receives_a_chunked_body_whole(engine: RawEngine, gateway: Gateway) -> None:
     engine.answer = fixed(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}")
-    head = f"POST {CHAT} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n".encode()
+    head = (
+        f"POST {CHAT} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n".encode()
+    )
     await ask(gateway.public_url, head + chunked(b'{"a"', b": 1}") + b"0\r\n\r\n")
     assert engine.calls[0].body == b'{"a": 1}'
 
 
 async def test_the_request_id_is_the_same_on_both_sides(engine: RawEngine, gateway: Gateway) -> None:
-    engine.answer = fixed(
-        b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nx-request-id: the-engines-own\r\n\r\n{}"
-    )
+    engine.answer = fixed(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nx-request-id: the-engines-own\r\n\r\n{}")
     answer = await ask(gateway.public_url, post(CHAT, b"{}", "X-Request-Id: abc-123"))
     assert engine.calls[0].header("x-request-id") == "abc-123"
     assert answer.headers["x-request-id"] == "abc-123"
@@ -178,14 +187,33 @@ async def test_an_engine_that_does_not_accept_gives_503(make_gateway: MakeGatewa
     assert counted(gateway, "timeout", "503") == 1
 
 
-@pytest.mark.parametrize("said", [b"", b"HTTP/1.1 200 OK\r\ncontent-", b"\x00\x01garbage\r\n\r\n"])
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        (b"", "the engine closed the connection without an answer"),
+        (b"HTTP/1.1 200 OK\r\ncontent-", "the engine closed the connection without an answer"),
+        (b"\x00\x01garbage\r\n\r\n", "the engine's answer is not valid HTTP"),
+    ],
+)
 async def test_an_engine_that_breaks_before_its_answer_gives_502(
-    engine: RawEngine, gateway: Gateway, said: bytes
+    engine: RawEngine, gateway: Gateway, said: bytes, message: str
 ) -> None:
     engine.answer = fixed(said)
     answer = await ask(gateway.public_url, post(CHAT))
-    assert (answer.status, json.loads(answer.body)["error"]["code"]) == (502, "bad_upstream_answer")
+    error = json.loads(answer.body)["error"]
+    assert (answer.status, error["code"], error["message"]) == (502, "bad_upstream_answer", message)
     assert counted(gateway, "upstream_error", "502") == 1
+
+
+async def test_an_engine_that_resets_gives_502(engine: RawEngine, gateway: Gateway) -> None:
+    async def reset(call: Call) -> None:
+        call.reset()
+
+    engine.answer = reset
+    answer = await ask(gateway.public_url, post(CHAT))
+    assert (answer.status, json.loads(answer.body)["error"]["message"]) == (
+        502, "the engine closed the connection without an answer",
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -209,7 +237,9 @@ async def test_a_broken_stream_ends_with_an_error_event(
     before = b"".join(sent) + gap + b"data: "
     assert answer.body.startswith(before)
     assert answer.body.endswith(b"}\n\n")
-    assert json.loads(answer.body.removeprefix(before))["error"]["message"] == "the engine broke off its answer"
+    assert (
+        json.loads(answer.body.removeprefix(before))["error"]["message"] == "the engine broke off its answer"
+    )
     assert counted(gateway, "upstream_error", "200") == 1
 
 

@@ -1,0 +1,92 @@
+"""The metrics: their values against outcomes made by hand, and their names as a contract."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from serving.gateway.backends import Backend
+from serving.gateway.metrics import BUCKETS_S, SPECS, GatewayMetrics
+from serving.gateway.outcome import Outcome
+from serving.gateway.state import GatewayState
+from serving.modes.mode import Verdict
+
+OUTCOME = Outcome(
+    request_id="r", path="/v1/completions", kind="ok", status=200, revision="main",
+    backend="http://127.0.0.1:9", streamed=True, accepted_ns=10_000_000_000, upstream_sent_ns=10_001_000_000,
+    first_byte_ns=10_030_000_000, last_byte_ns=10_400_000_000, ended_ns=10_400_000_000,
+    bytes_in=9, bytes_out=99,
+)  # fmt: skip
+
+
+def value(metrics: GatewayMetrics, name: str, **labels: str) -> float | None:
+    return metrics.registry.get_sample_value(name, labels)
+
+
+def test_an_outcome_is_counted_and_timed_once() -> None:
+    metrics = GatewayMetrics(GatewayState("demo"))
+    metrics.observe(OUTCOME)
+    name = "teapot_gateway_requests_total"
+    assert value(metrics, name, path="/v1/completions", outcome="ok", code="200", revision="main") == 1
+    where = {"path": "/v1/completions", "revision": "main", "streamed": "true"}
+    first = "teapot_gateway_time_to_first_byte_seconds"
+    assert value(metrics, f"{first}_sum", **where) == pytest.approx(0.030)
+    assert value(metrics, f"{first}_bucket", **where, le="0.025") == 0
+    assert value(metrics, f"{first}_bucket", **where, le="0.05") == 1
+    duration = "teapot_gateway_request_duration_seconds"
+    assert value(metrics, f"{duration}_sum", **where, outcome="ok") == pytest.approx(0.4)
+
+
+def test_a_request_without_an_answer_has_no_first_byte() -> None:
+    metrics = GatewayMetrics(GatewayState("demo"))
+    metrics.observe(replace(OUTCOME, kind="client_gone", status=None, first_byte_ns=None, revision=None))
+    labels = {"path": "/v1/completions", "outcome": "client_gone", "code": "none", "revision": "none"}
+    assert value(metrics, "teapot_gateway_requests_total", **labels) == 1
+    assert b"time_to_first_byte_seconds_count" not in metrics.exposition()
+
+
+def test_what_is_in_flight_is_read_when_asked() -> None:
+    state = GatewayState("demo")
+    backend = Backend("http://127.0.0.1:9", state="ready")
+    state.backends.add(backend)
+    metrics = GatewayMetrics(state)
+    labels = {"revision": "main", "role": "any", "backend": "http://127.0.0.1:9"}
+    with backend.serving():
+        assert value(metrics, "teapot_gateway_backend_requests_in_flight", **labels) == 1
+    assert value(metrics, "teapot_gateway_backend_requests_in_flight", **labels) == 0
+    assert value(metrics, "teapot_gateway_backend_ready", **labels) == 1
+    backend.state = "down"
+    assert value(metrics, "teapot_gateway_backend_ready", **labels) == 0
+
+
+def test_a_mode_nobody_could_judge_is_absent_and_not_zero() -> None:
+    state = GatewayState("demo")
+    state.verdicts = [
+        Verdict("prefix_cache", "on", True, ""),
+        Verdict("quantized_kv", "fp8", False, ""),
+        Verdict("speculative", "on", None, ""),
+        Verdict("prefix_cache", "on", False, "of a second engine"),
+    ]
+    metrics = GatewayMetrics(state)
+    assert value(metrics, "teapot_mode_in_effect", kind="prefix_cache") == 0
+    assert value(metrics, "teapot_mode_in_effect", kind="quantized_kv") == 0
+    assert value(metrics, "teapot_mode_in_effect", kind="speculative") is None
+
+
+def test_every_exposed_family_is_declared() -> None:
+    metrics = GatewayMetrics(GatewayState("demo"))
+    metrics.observe(OUTCOME)
+    exposed = {family.name for family in metrics.registry.collect()}
+    assert exposed == {spec.name.removesuffix("_total") for spec in SPECS}
+
+
+def test_two_gateways_in_one_process_do_not_share_metrics() -> None:
+    first, second = (GatewayMetrics(GatewayState(name)) for name in ("a", "b"))
+    first.observe(OUTCOME)
+    assert b"teapot_gateway_requests_total{" not in second.exposition()
+
+
+def test_the_buckets_begin_at_a_millisecond_and_rise() -> None:
+    assert BUCKETS_S[0] == 0.001
+    assert list(BUCKETS_S) == sorted(set(BUCKETS_S))

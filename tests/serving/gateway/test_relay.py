@@ -1,0 +1,73 @@
+"""The client's side: slow readers, and what happens when they never read."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from fakes.raw_http import Call, RawClient, RawEngine, post
+
+from serving.gateway.limits import GatewayLimits
+from serving.gateway.server import Gateway
+
+MakeGateway = Callable[..., Awaitable[Gateway]]
+Eventually = Callable[[Callable[[], bool]], Awaitable[None]]
+
+BLOCK = bytes(range(256)) * 256
+BLOCKS = 400
+"""25 MiB: far more than the buffers of two kernels' sockets and of the gateway can take."""
+HEAD = f"HTTP/1.1 200 OK\r\ncontent-length: {len(BLOCK) * BLOCKS}\r\n\r\n".encode()
+
+
+async def flood(call: Call) -> None:
+    await call.send(HEAD)
+    for _ in range(BLOCKS):
+        await call.send(BLOCK)
+
+
+async def stuck(engine: RawEngine, eventually: Eventually) -> int:
+    """Wait until the engine cannot send any more, and return how much it has sent."""
+    await eventually(lambda: bool(engine.calls) and engine.calls[0].sent_bytes > 0)
+    before = -1
+    while before != engine.calls[0].sent_bytes:
+        before = engine.calls[0].sent_bytes
+        await asyncio.sleep(0.1)
+    return before
+
+
+async def test_a_slow_reader_slows_the_engine_and_loses_nothing(
+    engine: RawEngine, gateway: Gateway, eventually: Eventually
+) -> None:
+    engine.answer = flood
+    async with RawClient.connect(gateway.public_url) as client:
+        await client.send(post("/v1/completions"))
+        assert await stuck(engine, eventually) < len(BLOCK) * BLOCKS
+        answer = await client.answer()
+    assert answer.whole
+    assert answer.body == BLOCK * BLOCKS
+
+
+async def test_a_client_that_never_reads_is_given_up_and_not_blamed_on_the_engine(
+    engine: RawEngine, make_gateway: MakeGateway, eventually: Eventually
+) -> None:
+    engine.answer = flood
+    gateway = await make_gateway(engine.url, limits=GatewayLimits(between_bytes_s=0.2))
+    async with RawClient.connect(gateway.public_url) as client:
+        await client.send(post("/v1/completions"))
+        await eventually(lambda: len(engine.calls) == 1)
+        await eventually(lambda: gateway.state.in_flight == 0)
+    labels = {"path": "/v1/completions", "outcome": "client_gone", "code": "200", "revision": "main"}
+    assert gateway.metrics.registry.get_sample_value("teapot_gateway_requests_total", labels) == 1
+
+
+async def test_a_client_that_leaves_while_sending_reaches_no_engine(
+    engine: RawEngine, gateway: Gateway, eventually: Eventually
+) -> None:
+    async with RawClient.connect(gateway.public_url) as client:
+        await client.send(post("/v1/completions", b"x" * 100)[:-50])
+        await eventually(lambda: gateway.state.in_flight == 1)
+        client.leave()
+        await eventually(lambda: gateway.state.in_flight == 0)
+    assert engine.calls == []
+    labels = {"path": "/v1/completions", "outcome": "client_gone", "code": "none", "revision": "none"}
+    assert gateway.metrics.registry.get_sample_value("teapot_gateway_requests_total", labels) == 1
