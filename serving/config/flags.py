@@ -191,6 +191,11 @@ def _variables(
     variables = {"VLLM_NO_USAGE_STATS": Setting("VLLM_NO_USAGE_STATS", "1", _TEAPOT)}
     if placement.offline:
         variables["HF_HUB_OFFLINE"] = Setting("HF_HUB_OFFLINE", "1", f"{_TEAPOT}: all files are local")
+    space, rest = divmod(context.kv_cache_bytes or 0, 1024**3)
+    if context.device == "cpu" and space and not rest:
+        # The variable wins over the flag, so one inherited from a shell would silently resize the cache.
+        source = _source(document, ("engine", "kv_cache_memory"))
+        variables["VLLM_CPU_KVCACHE_SPACE"] = Setting("VLLM_CPU_KVCACHE_SPACE", str(space), source)
     for name, value in placement.environment.items():
         variables[name] = Setting(name, value, _TEAPOT)
     for index, mode in enumerate(deployment.modes):
