@@ -62,14 +62,15 @@ async def test_after_many_broken_requests_every_gauge_is_zero(
     moods = ("good", "good", "broken", "error")
     departures = (None, None, "half a request", "after the request", "after the head")
 
-    async def one() -> None:
-        leaves_at = dice.choice(departures)
+    plans = [dice.choice(departures) for _ in range(REQUESTS)]
+
+    async def one(leaves_at: str | None) -> None:
         # Only who leaves by himself may ask what is never answered.
         mood = "silent" if leaves_at == "after the request" else dice.choice(moods)
         async with slots:
             await visit(gateway.public_url, mood, leaves_at)
 
-    await asyncio.gather(*(one() for _ in range(REQUESTS)))
+    await asyncio.gather(*(one(leaves_at) for leaves_at in plans))
     sample = gateway.metrics.registry.get_sample_value
     (backend,) = gateway.state.backends
     labels = {"revision": "main", "role": "any", "backend": backend.url}
@@ -81,7 +82,8 @@ async def test_after_many_broken_requests_every_gauge_is_zero(
         for s in family.samples
         if s.name == "teapot_gateway_requests_total"
     }
-    # A client that is gone before its request was read is no request.
-    assert REQUESTS * 0.9 < sum(counts.values()) <= REQUESTS
+    # Who left at once may have taken the request along, unread; who saw an answer was counted.
+    saw_an_answer = sum(leaves_at in (None, "after the head") for leaves_at in plans)
+    assert saw_an_answer <= sum(counts.values()) <= REQUESTS
     assert {kind for kind, _ in counts} <= {"ok", "client_gone", "upstream_error"}
     assert counts["ok", "200"] > 50
