@@ -1,0 +1,29 @@
+"""What the modes' tests stand on: the embedded model on a CPU."""
+
+from __future__ import annotations
+
+import pytest
+
+from serving.modes.mode import EngineContext, ModelFacts
+
+
+@pytest.fixture
+def smollm2() -> ModelFacts:
+    return ModelFacts(
+        name="smollm2-135m",
+        architecture="LlamaForCausalLM",
+        layers=30,
+        attention_heads=9,
+        kv_heads=3,
+        head_dim=64,
+        vocab_size=49152,
+        max_position=8192,
+        weight_bytes_per_param=2.0,
+    )
+
+
+@pytest.fixture
+def on_cpu(smollm2: ModelFacts) -> EngineContext:
+    return EngineContext(
+        device="cpu", version="0.32.0", model=smollm2, kv_cache_bytes=2147483648, max_model_len=2048
+    )

@@ -1,0 +1,102 @@
+"""A quantized KV cache, judged from what vLLM 0.32.0 reported on a CPU with 2 GiB and SmolLM2."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from pydantic import ValidationError
+
+from serving.modes.mode import EngineContext, ModelFacts, Observation
+from serving.modes.quantized_kv import QuantizedKv
+
+
+def seen(
+    dtype: str, blocks: int | None, *, memory: str = "2147483648", log: tuple[str, ...] = ()
+) -> Observation:
+    labels = {"cache_dtype": dtype, "block_size": "128", "kv_cache_memory_bytes": memory}
+    return Observation({}, {}, labels | {"num_gpu_blocks": str(blocks)}, log)
+
+
+def test_it_becomes_one_flag(on_cpu: EngineContext) -> None:
+    assert QuantizedKv(format="fp8").flags(on_cpu) == (("--kv-cache-dtype", "fp8"),)
+
+
+def test_a_misspelt_format_is_suggested() -> None:
+    with pytest.raises(ValidationError, match="did you mean 'fp8_e5m2'"):
+        QuantizedKv(format="fp8_e5m3")
+
+
+@pytest.mark.parametrize("name", ["bfloat16", "auto"])
+def test_what_quantizes_nothing_is_no_format(name: str) -> None:
+    with pytest.raises(ValidationError, match="unknown KV cache format"):
+        QuantizedKv(format=name)
+
+
+@pytest.mark.parametrize("name", ["fp8", "fp8_e4m3", "fp8_e5m2"])
+def test_fp8_is_shown_by_twice_the_blocks_of_bf16(name: str, on_cpu: EngineContext) -> None:
+    # 1,456 blocks = 186,368 tokens, where bf16 had 728 blocks.
+    verdict = QuantizedKv(format=name).verdict(seen(name, 1456), on_cpu)
+    assert verdict.in_effect is True
+    assert "186,368 tokens in 2.00 GiB, 1.00 bytes an element" in verdict.evidence
+
+
+def test_the_blocks_of_bf16_are_not_fp8(on_cpu: EngineContext) -> None:
+    assert QuantizedKv(format="fp8").verdict(seen("fp8", 728), on_cpu).in_effect is False
+
+
+def test_int4_stored_as_one_byte_is_not_in_effect(on_cpu: EngineContext) -> None:
+    # vLLM 0.32.0 on CPU accepts the flag and reports 186,368 tokens. By hand: 30 * 3 * (32 + 32 + 8) = 6,480
+    # bytes a token, 2,589 blocks, 331,392 tokens.
+    verdict = QuantizedKv(format="int4_per_token_head").verdict(seen("int4_per_token_head", 1456), on_cpu)
+    assert verdict.in_effect is False
+    assert "186,368 tokens in 2.00 GiB, 1.00 bytes an element" in verdict.evidence
+    assert "331,392 (6,480 bytes a token)" in verdict.evidence
+
+
+def test_turboquant_stored_as_one_byte_is_not_in_effect(on_cpu: EngineContext) -> None:
+    # vLLM 0.32.0 on CPU: 26 layers at 1 byte and 4 at bf16, 1,285 blocks, 164,480 tokens.
+    assert (
+        QuantizedKv(format="turboquant_4bit_nc").verdict(seen("turboquant_4bit_nc", 1285), on_cpu).in_effect
+        is False
+    )
+
+
+def test_another_dtype_in_the_label_is_not_in_effect(on_cpu: EngineContext) -> None:
+    verdict = QuantizedKv(format="fp8").verdict(seen("auto", 728), on_cpu)
+    assert (verdict.in_effect, verdict.evidence) == (False, "the engine says cache_dtype=auto")
+
+
+def test_unknown_blocks_show_nothing(on_cpu: EngineContext) -> None:
+    verdict = QuantizedKv(format="fp8").verdict(seen("fp8", None), on_cpu)
+    assert verdict.in_effect is None
+
+
+def test_layers_that_are_not_alike_show_nothing(on_cpu: EngineContext, smollm2: ModelFacts) -> None:
+    mixed = replace(on_cpu, model=replace(smollm2, uniform_layers=False))
+    assert QuantizedKv(format="fp8").verdict(seen("fp8", 1456), mixed).in_effect is None
+
+
+def test_memory_from_the_log_is_taken_with_its_rounding(on_cpu: EngineContext) -> None:
+    on_gpu = replace(on_cpu, device="cuda", kv_cache_bytes=None)
+    log = ("INFO [gpu_worker.py:760] Available KV cache memory: 2.0 GiB",)
+    mode = QuantizedKv(format="fp8")
+    assert mode.verdict(seen("fp8", 1452, memory="None", log=log), on_gpu).in_effect is True
+    assert mode.verdict(seen("fp8", 728, memory="None", log=log), on_gpu).in_effect is False
+
+
+def test_fp8_without_scales_in_the_checkpoint_is_warned_of(
+    on_cpu: EngineContext, smollm2: ModelFacts
+) -> None:
+    assert "scale 1.0" in QuantizedKv(format="fp8").verdict(seen("fp8", 1456), on_cpu).warnings[0]
+    assert QuantizedKv(format="fp8_e5m2").verdict(seen("fp8_e5m2", 1456), on_cpu).warnings == ()
+    scaled = replace(on_cpu, model=replace(smollm2, quantization="fp8"))
+    assert QuantizedKv(format="fp8").verdict(seen("fp8", 1456), scaled).warnings == ()
+
+
+def test_e5m2_on_an_fp8_checkpoint_is_refused_before_the_start(
+    on_cpu: EngineContext, smollm2: ModelFacts
+) -> None:
+    fp8 = replace(on_cpu, model=replace(smollm2, quantization="fp8"))
+    assert "FP8 checkpoint" in QuantizedKv(format="fp8_e5m2").problems(fp8)[0].what
+    assert QuantizedKv(format="fp8_e5m2").problems(on_cpu) == ()
