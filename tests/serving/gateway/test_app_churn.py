@@ -42,6 +42,7 @@ async def visit(url: str, mood: str, leaves_at: str | None) -> None:
     async with RawClient.connect(url) as client:
         if leaves_at == "half a request":
             await client.send(request[:-2])
+            await asyncio.sleep(0.002)
             return
         await client.send(request)
         if leaves_at == "after the request":
@@ -85,5 +86,4 @@ async def test_after_many_broken_requests_every_gauge_is_zero(
     # Who left at once may have taken the request along, unread; who saw an answer was counted.
     saw_an_answer = sum(leaves_at in (None, "after the head") for leaves_at in plans)
     assert saw_an_answer <= sum(counts.values()) <= REQUESTS
-    assert {kind for kind, _ in counts} <= {"ok", "client_gone", "upstream_error"}
-    assert counts["ok", "200"] > 50
+    assert {kind for kind, _ in counts} == {"ok", "client_gone", "upstream_error"}
