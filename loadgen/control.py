@@ -9,7 +9,7 @@ import http.client
 import json
 import threading
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from loadgen.target import Target
 
@@ -31,11 +31,19 @@ class Answer:
 
 @dataclass(slots=True)
 class ControlClient:
-    """Requests to one target. Raises OSError or http.client.HTTPException where nothing answers."""
+    """Requests to one target, for a `with`. Raises OSError or HTTPException where nothing answers."""
 
     target: Target
     timeout_s: float = 120.0
     _local: threading.local = field(default_factory=threading.local)
+    _opened: list[http.client.HTTPConnection] = field(default_factory=list)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        while self._opened:
+            self._opened.pop().close()
 
     def get(self, path: str) -> Answer:
         """GET `path` below the target's prefix."""
@@ -55,6 +63,7 @@ class ControlClient:
         kind = http.client.HTTPSConnection if self.target.tls else http.client.HTTPConnection
         connection = kind(self.target.host, self.target.port, timeout=self.timeout_s)
         self._local.connection = connection
+        self._opened.append(connection)
         return self._exchange(connection, method, path, body)
 
     def _exchange(

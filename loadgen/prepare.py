@@ -10,7 +10,7 @@ import os
 import platform
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +27,7 @@ from loadgen.target import Target
 from loadgen.timetable import timetable
 from loadgen.workload import RandomTokens, Workload
 from serving.config.load import load_model
-from serving.errors import Failed
+from serving.errors import Failed, UsageError
 
 COUNTING_THREADS = 8
 
@@ -57,25 +57,32 @@ def default_folder(workload: Workload, *, now: time.struct_time | None = None) -
 def prepare(request: Request, *, say: Callable[[str], None]) -> RunFolder:
     """Probe the target, make prompts and timetable, and write the folder. Raises: TeapotError."""
     workload = request.workload
-    client = ControlClient(request.target)
-    probed = probe(client, workload)
     cache_config = _cache_config(request.metrics_urls)
     salt = request.salt or secrets.token_hex(8)
     times = arrivals(workload.arrival, stream(workload.seed, "arrivals"))
     if not times:
-        raise Failed(
+        raise UsageError(
             "no request falls into this time",
             where="arrival",
             fix="make duration or rate larger, or choose another seed",
         )
-    source = _source(workload, probed, salt=salt, say=say)
-    prompts = _make(source, workload.warmup.requests + len(times))
+    with ControlClient(request.target) as client:
+        probed = probe(client, workload)
+        prompts = _prompts(workload, probed, number=workload.warmup.requests + len(times), salt=salt, say=say)
     planned = timetable(
         workload, prompts, times, model=probed.model, continuous_usage=probed.continuous_usage
     )
     folder = RunFolder(request.out)
     folder.create()
-    manifest = Manifest(
+    folder.prepare(_manifest(request, probed, prompts, salt=salt, cache_config=cache_config), planned)
+    return folder
+
+
+def _manifest(
+    request: Request, probed: Probed, prompts: Sequence[Prompt], *, salt: str, cache_config: Mapping[str, str]
+) -> Manifest:
+    workload = request.workload
+    return Manifest(
         name=workload.name,
         started=time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime()),
         workload=workload.normalized(),
@@ -92,8 +99,15 @@ def prepare(request: Request, *, say: Callable[[str], None]) -> RunFolder:
         machine={"platform": platform.platform(), "cpus": os.cpu_count()},
         cache_config=cache_config,
     )
-    folder.prepare(manifest, planned)
-    return folder
+
+
+def _prompts(
+    workload: Workload, probed: Probed, *, number: int, salt: str, say: Callable[[str], None]
+) -> Sequence[Prompt]:
+    """All prompts, in order; several at once, since each may ask the server for a count."""
+    source = _source(workload, probed, salt=salt, say=say)
+    with ThreadPoolExecutor(COUNTING_THREADS) as pool:
+        return list(pool.map(source.make, range(number)))
 
 
 def _source(workload: Workload, probed: Probed, *, salt: str, say: Callable[[str], None]) -> PromptSource:
@@ -110,12 +124,6 @@ def _source(workload: Workload, probed: Probed, *, salt: str, say: Callable[[str
     else:
         vocabulary = learn(words, probed.count)
     return RandomTokensSource(vocabulary, probed.count, prompts.input_tokens, workload.seed, salt)
-
-
-def _make(source: PromptSource, number: int) -> Sequence[Prompt]:
-    """All prompts, in order; several at once, since each may ask the server for a count."""
-    with ThreadPoolExecutor(COUNTING_THREADS) as pool:
-        return list(pool.map(source.make, range(number)))
 
 
 def _cache_config(urls: Sequence[str]) -> dict[str, str]:

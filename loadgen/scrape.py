@@ -31,7 +31,8 @@ def read_once(url: str, *, t_ns: int, edge: bool) -> ServerSample:
     """One sample; a server that does not answer gives a sample with an error, never an exception."""
     base, path = metrics_address(url)
     try:
-        answer = ControlClient(parse_target(base), timeout_s=TIMEOUT_S).get(path)
+        with ControlClient(parse_target(base), timeout_s=TIMEOUT_S) as client:
+            answer = client.get(path)
         if answer.status != 200:
             return ServerSample(t_ns, url, edge=edge, error=f"HTTP {answer.status}")
         series, cache_config = read_metrics(answer.body.decode(errors="replace"))

@@ -179,7 +179,9 @@ def test_a_stream_that_breaks_off_is_a_failure() -> None:
 
 def test_a_refusal_is_told_in_the_server_s_words() -> None:
     body = b'{"error": {"message": "too long", "type": "invalid_request_error"}}'
-    head = b"HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(body)
+    head = b"HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(
+        body
+    )
     made = read(capture((2_100, body), closed=False, head=head))
     assert (made.outcome, made.http_status, made.error) == ("failed", 400, "HTTP 400: too long")
 

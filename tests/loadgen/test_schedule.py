@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from itertools import pairwise
 from statistics import fmean, pstdev
 
 import pytest
@@ -15,7 +16,7 @@ def times(arrival: Constant | Poisson, seed: int = 1) -> list[int]:
 
 
 def gaps(moments: list[int]) -> list[int]:
-    return [b - a for a, b in zip(moments, moments[1:], strict=False)]
+    return [b - a for a, b in pairwise(moments)]
 
 
 def poisson(rate: str, **bounds: str | int) -> Poisson:

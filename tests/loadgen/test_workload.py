@@ -67,7 +67,9 @@ def test_stages_are_refused_with_the_arrivals_that_run(tmp_path: Path) -> None:
 
 def test_prompts_of_a_later_version_are_refused_with_those_that_run(tmp_path: Path) -> None:
     said = refusals(tmp_path, CHAT.replace("random_tokens", "sharegpt"))
-    assert "w.yaml:3: prompts: 'sharegpt' is not there yet; this version runs random_tokens, prompt_set" in said
+    assert (
+        "w.yaml:3: prompts: 'sharegpt' is not there yet; this version runs random_tokens, prompt_set" in said
+    )
 
 
 def test_wrong_keys_and_units_are_told_together_with_their_lines(tmp_path: Path) -> None:

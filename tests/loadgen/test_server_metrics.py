@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from loadgen.server_metrics import ServerSample, read_metrics, server_view
+
+TTFT = "vllm:time_to_first_token_seconds"
+TEXT = """\
+# HELP vllm:num_requests_running Number of requests in model execution batches.
+# TYPE vllm:num_requests_running gauge
+vllm:num_requests_running{engine="0",model_name="m"} 3.0
+vllm:num_requests_running{engine="1",model_name="m"} 2.0
+vllm:kv_cache_usage_perc{engine="0",model_name="m"} 0.25
+vllm:kv_cache_usage_perc{engine="1",model_name="m"} 0.5
+vllm:time_to_first_token_seconds_bucket{engine="0",le="0.001",model_name="m"} 0.0
+vllm:time_to_first_token_seconds_sum{engine="0",model_name="m"} 1.5
+vllm:time_to_first_token_seconds_count{engine="0",model_name="m"} 4.0
+vllm:cache_config_info{block_size="128",cache_dtype="fp8",engine="0"} 1.0
+http_requests_total{handler="/v1/chat/completions"} 9.0
+"""
+
+
+def sample(second: float, *, edge: bool = False, url: str = "a", **series: float) -> ServerSample:
+    named = {name.replace("__", ":"): value for name, value in series.items()}
+    return ServerSample(round(second * 1e9), url, named, {"block_size": "16"} if edge else {}, edge)
+
+
+def test_only_the_kept_series_are_read_and_engines_are_added_up() -> None:
+    series, cache_config = read_metrics(TEXT)
+    assert series == {
+        "vllm:num_requests_running": 5,
+        "vllm:kv_cache_usage_perc": 0.5,
+        f"{TTFT}_sum": 1.5,
+        f"{TTFT}_count": 4,
+    }
+    assert cache_config == {"block_size": "128", "cache_dtype": "fp8", "engine": "0"}
+
+
+def test_a_text_without_our_series_gives_nothing_and_not_zeros() -> None:
+    assert read_metrics("up 1\n") == ({}, {})
+
+
+def test_a_sample_survives_its_line() -> None:
+    one = sample(1.5, edge=True, vllm__num_requests_running=3)
+    assert ServerSample.from_json(one.to_json()) == one
+
+
+def test_means_are_increases_of_sum_over_increases_of_count_between_the_edges() -> None:
+    view = server_view(
+        [
+            sample(1, edge=True, **{f"{TTFT}_sum": 10.0, f"{TTFT}_count": 5.0}),
+            sample(2, **{f"{TTFT}_sum": 99.0, f"{TTFT}_count": 99.0}),
+            sample(3, edge=True, **{f"{TTFT}_sum": 13.0, f"{TTFT}_count": 11.0}),
+        ]
+    )
+    assert view is not None
+    assert view.ttft_mean_s == pytest.approx(0.5)
+    assert view.cache_config == {"block_size": "16"}
+    assert view.tpot_mean_s is None
+
+
+def test_several_servers_are_added_up() -> None:
+    name = {"vllm__generation_tokens_total": 0.0}
+    view = server_view(
+        [
+            sample(1, edge=True, url="a", **name),
+            sample(1, edge=True, url="b", **name),
+            sample(2.0, url="a", vllm__num_requests_running=2, vllm__kv_cache_usage_perc=0.5),
+            sample(2.1, url="b", vllm__num_requests_running=3, vllm__kv_cache_usage_perc=0.7),
+            sample(3, edge=True, url="a", vllm__generation_tokens_total=30),
+            sample(3, edge=True, url="b", vllm__generation_tokens_total=12),
+        ]
+    )
+    assert view is not None
+    assert view.output_tokens == 42
+    assert view.running_max == 5
+    assert view.kv_cache_usage_max_ratio == 0.7
+
+
+def test_peaks_outside_the_measured_phase_do_not_count() -> None:
+    view = server_view(
+        [
+            sample(0.5, vllm__num_requests_running=50),
+            sample(1, edge=True, vllm__num_requests_running=0),
+            sample(2, vllm__num_requests_running=4),
+            sample(3, edge=True, vllm__num_requests_running=0),
+        ]
+    )
+    assert view is not None
+    assert view.running_max == 4
+
+
+def test_prefix_hits_are_a_ratio_and_unknown_without_queries() -> None:
+    def view_of(queries: float, hits: float) -> float | None:
+        before = sample(1, edge=True, vllm__prefix_cache_queries_total=100, vllm__prefix_cache_hits_total=50)
+        after = sample(
+            2,
+            edge=True,
+            vllm__prefix_cache_queries_total=100 + queries,
+            vllm__prefix_cache_hits_total=50 + hits,
+        )
+        view = server_view([before, after])
+        assert view is not None
+        return view.prefix_cache_hit_ratio
+
+    assert view_of(200, 50) == 0.25
+    assert view_of(0, 0) is None
+
+
+def test_a_restart_is_seen_and_a_reset_counter_gives_no_number() -> None:
+    view = server_view(
+        [
+            sample(1, edge=True, process_start_time_seconds=7, vllm__generation_tokens_total=500),
+            sample(2, edge=True, process_start_time_seconds=8, vllm__generation_tokens_total=3),
+        ]
+    )
+    assert view is not None
+    assert view.restarted is True
+    assert view.output_tokens is None
+
+
+def test_without_both_edges_there_is_no_view() -> None:
+    assert server_view([]) is None
+    assert server_view([sample(1, edge=True), sample(2)]) is None
+    failed = ServerSample(3, "a", edge=True, error="refused")
+    assert server_view([sample(1, edge=True), failed]) is None
+
+
+def test_a_capture_of_the_real_engine_is_read() -> None:
+    golden = Path(__file__).parents[1] / "golden" / "metrics" / "vllm-0.32.0.txt"
+    series, cache_config = read_metrics(golden.read_text())
+    assert cache_config["kv_cache_size_tokens"] == "93184"
+    assert series[f"{TTFT}_count"] == 42
+    assert series["vllm:generation_tokens_total"] == 2632
