@@ -61,7 +61,12 @@ class DataFolder:
 
         A hub cache that the user already has (HF_HOME, or the hub's own default under `home`) is kept.
         """
-        found = {"VLLM_CACHE_ROOT": str(self.cache / "vllm"), "VLLM_NO_USAGE_STATS": "1"}
+        found = {
+            "VLLM_CACHE_ROOT": str(self.cache / "vllm"),
+            # What torch.compile makes would else lie in the temporary folder, and go with it.
+            "TORCHINDUCTOR_CACHE_DIR": str(self.cache / "torchinductor"),
+            "VLLM_NO_USAGE_STATS": "1",
+        }
         if "HF_HOME" not in environ and not (home / ".cache" / "huggingface").is_dir():
             found["HF_HOME"] = str(self.cache / "huggingface")
         return found

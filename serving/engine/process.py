@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 import subprocess
+import tempfile
 import time
 import uuid
 from collections.abc import Mapping, Sequence
@@ -60,6 +62,7 @@ class EngineProcess:
         self.spec = spec
         self.id = engine_id or uuid.uuid4().hex
         self._child: subprocess.Popen[bytes] | None = None
+        self._scratch: str | None = None
         self._stopped: Stopped | None = None
 
     @property
@@ -89,8 +92,11 @@ class EngineProcess:
     def start(self) -> None:
         """Start the engine; it appends to its log by itself. Raises: Failed if it cannot start."""
         spec = self.spec
-        environment = {**os.environ, **KEEP_ENVIRONMENT_VISIBLE, **spec.environment, ID_VARIABLE: self.id}
         try:
+            # Of its own, since a killed engine leaves rendezvous files and sockets in it. Short: a socket's
+            # path is limited to 107 characters.
+            self._scratch = tempfile.mkdtemp(prefix="teapot-")
+            own = {**KEEP_ENVIRONMENT_VISIBLE, "TMPDIR": self._scratch, ID_VARIABLE: self.id}
             spec.log.parent.mkdir(parents=True, exist_ok=True)
             with spec.log.open("ab") as log:
                 self._child = subprocess.Popen(
@@ -98,11 +104,12 @@ class EngineProcess:
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=subprocess.STDOUT,
-                    env=environment,
+                    env={**os.environ, **spec.environment, **own},
                     cwd=spec.log.parent,
                     start_new_session=True,
                 )
         except OSError as error:
+            self._remove_scratch()
             raise Failed(
                 f"engine {spec.name} cannot be started: {error}",
                 where=spec.argv[0],
@@ -149,6 +156,8 @@ class EngineProcess:
         except asyncio.CancelledError:
             self.kill()
             raise
+        finally:
+            self._remove_scratch()
         return Stopped(child.wait(), time.monotonic() - started, tuple(killed.values()))
 
     async def _let_children_end(self) -> None:
@@ -178,6 +187,10 @@ class EngineProcess:
                     os.kill(pid, signal.SIGKILL)
             killed |= found
         return list(killed.values())
+
+    def _remove_scratch(self) -> None:
+        if self._scratch:
+            shutil.rmtree(self._scratch, ignore_errors=True)
 
     def _still_there(self, alive: Sequence[Process]) -> Failed:
         pids = ", ".join(str(process.pid) for process in alive)

@@ -36,7 +36,12 @@ _BEGINNINGS = (
         re.compile(r"Warming up model for the compilation|Dynamo bytecode transform|Compiling a graph"),
     ),
     (StartStage.KV_CACHE, re.compile(r"KV cache size: [\d,]+ tokens")),
-    (StartStage.WARMING_UP, re.compile(r"Capturing CUDA graphs|Warming up (?:kernels|chat|model runner)")),
+    (
+        StartStage.WARMING_UP,
+        re.compile(
+            r"Capturing CUDA graphs|\[backbone\] (?:saved|Directly load) |Directly load AOT|saved AOT compiled"
+        ),
+    ),
     (StartStage.OPENING, re.compile(r"Starting vLLM (?:API )?server|Application startup complete")),
 )
 

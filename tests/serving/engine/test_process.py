@@ -1,0 +1,134 @@
+"""Engines here are small scripts that misbehave in ways that vLLM was seen to."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from serving.engine.leftovers import leftovers
+from serving.engine.ports import free_port, is_free
+from serving.engine.process import EngineProcess, EngineSpec
+from serving.errors import Failed
+
+GRANDCHILD = """
+import os, subprocess, sys, time
+# Like vLLM's EngineCore: outlives its parent, and its environment cannot be read.
+code = "import time; print('core up', flush=True); time.sleep(120)"
+subprocess.Popen([sys.executable, "-c", code], env={"PATH": "/bin"})
+"""
+POLITE = "import time; print('up', flush=True); time.sleep(120)"
+DEAF = "import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint('up', flush=True)\ntime.sleep(120)"
+
+
+def engine(folder: Path, script: str) -> EngineProcess:
+    spec = EngineSpec("test", [sys.executable, "-c", script], folder / "logs" / "engine.log", free_port())
+    return EngineProcess(spec)
+
+
+async def wrote(process: EngineProcess, text: str) -> None:
+    deadline = time.monotonic() + 30
+    while text not in process.spec.log.read_text():
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.01)
+
+
+async def test_a_polite_engine_ends_on_sigterm(tmp_path: Path) -> None:
+    process = engine(tmp_path, POLITE)
+    process.start()
+    await wrote(process, "up")
+    assert process.exit_code is None
+    stopped = await process.stop(within_s=30)
+    assert (stopped.code, stopped.killed) == (-signal.SIGTERM, ())
+    assert leftovers(process.id) == []
+
+
+async def test_a_deaf_engine_is_killed_after_its_time(tmp_path: Path) -> None:
+    process = engine(tmp_path, DEAF)
+    process.start()
+    await wrote(process, "up")
+    stopped = await process.stop(within_s=0.2)
+    assert stopped.code == -signal.SIGKILL
+    assert [p.pid for p in stopped.killed] == [process.pid]
+
+
+async def test_an_orphan_that_hides_its_environment_is_killed_too(tmp_path: Path) -> None:
+    process = engine(tmp_path, GRANDCHILD + "\ntime.sleep(120)")
+    process.start()
+    await wrote(process, "core up")
+    assert process.pid is not None
+    os.kill(process.pid, signal.SIGKILL)
+    assert await process.wait() == -signal.SIGKILL
+    (orphan,) = leftovers(process.id, process.pid)
+    stopped = await process.stop(within_s=30)
+    assert [p.pid for p in stopped.killed] == [orphan.pid]
+    assert leftovers(process.id, process.pid) == []
+
+
+async def test_stopping_waits_until_the_port_is_free(tmp_path: Path) -> None:
+    process = engine(tmp_path, "")
+    script = (
+        f"import socket, time\ns = socket.create_server(('127.0.0.1', {process.spec.port}))\n"
+        "print('up', flush=True)\ntime.sleep(120)"
+    )
+    process = EngineProcess(
+        EngineSpec("test", [sys.executable, "-c", script], process.spec.log, process.spec.port)
+    )
+    process.start()
+    await wrote(process, "up")
+    assert not is_free("127.0.0.1", process.spec.port)
+    await process.stop(within_s=30)
+    assert is_free("127.0.0.1", process.spec.port)
+
+
+async def test_a_death_is_noticed_with_its_exit_code(tmp_path: Path) -> None:
+    process = engine(tmp_path, "import sys; sys.exit(7)")
+    process.start()
+    assert await asyncio.wait_for(process.wait(), 30) == 7
+    assert (await process.stop(within_s=1)).code == 7
+
+
+async def test_a_cancelled_stop_kills_at_once(tmp_path: Path) -> None:
+    process = engine(tmp_path, DEAF)
+    process.start()
+    await wrote(process, "up")
+    stopping = asyncio.create_task(process.stop(within_s=300))
+    await asyncio.sleep(0.05)
+    stopping.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await stopping
+    assert await asyncio.wait_for(process.wait(), 30) == -signal.SIGKILL
+    await process.stop(within_s=1)
+
+
+async def test_stopping_again_or_before_a_start_is_no_harm(tmp_path: Path) -> None:
+    process = engine(tmp_path, POLITE)
+    assert (await process.stop(within_s=1)).code is None
+    process.start()
+    first = await process.stop(within_s=30)
+    assert await process.stop(within_s=30) == first
+
+
+async def test_the_engine_gets_its_id_its_variables_and_a_temporary_folder_that_goes(tmp_path: Path) -> None:
+    script = "import os; print(os.environ['TEAPOT_ENGINE_ID'], os.environ['FOO'], os.environ['TMPDIR'])"
+    log = tmp_path / "engine.log"
+    spec = EngineSpec("test", [sys.executable, "-c", script], log, free_port(), {"FOO": "bar"})
+    process = EngineProcess(spec, engine_id="id-1")
+    process.start()
+    await process.wait()
+    engine_id, foo, scratch = log.read_text().split()
+    assert (engine_id, foo) == ("id-1", "bar")
+    assert Path(scratch).is_dir()
+    await process.stop(within_s=1)
+    assert not Path(scratch).exists()
+
+
+async def test_what_cannot_be_started_says_so(tmp_path: Path) -> None:
+    process = EngineProcess(EngineSpec("test", ["/no/such/python"], tmp_path / "log", free_port()))
+    with pytest.raises(Failed, match="engine test cannot be started"):
+        process.start()
