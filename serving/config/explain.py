@@ -18,11 +18,16 @@ from serving.config.units import UnitError
 from serving.errors import Problem
 from serving.modes.spelling import suggest
 
-_SECTION = "a section with keys"
+_SECTION = ("a section with keys", "write `key: value` lines below it")
+_LIST = ("a list", "begin each entry with a dash")
 _WANTED = {
-    **{"int": "a whole number", "float": "a number", "string": "text", "bool": "true or false"},
-    **{"list": "a list", "tuple": "a list", "dict": _SECTION, "model": _SECTION, "mapping": _SECTION},
+    "int": ("a whole number", "write digits, such as 8"),
+    "float": ("a number", "write digits, such as 0.5"),
+    "string": ("text", "put it in quotes"),
+    "bool": ("true or false", "write true or false"),
+    **{"list": _LIST, "tuple": _LIST, "dict": _SECTION, "model": _SECTION, "mapping": _SECTION},
 }
+"""By the first word of pydantic's error type: what the value should be, and how to write it."""
 
 
 UNKNOWN_KEY = "unknown key"
@@ -81,12 +86,12 @@ def _say(details: ErrorDetails, path: KeyPath, model: type[BaseModel]) -> tuple[
         return f"{_show(value)} is not allowed", description or f"it must match {context['pattern']}"
     wanted = _WANTED.get(kind.split("_")[0])
     if wanted and kind.rsplit("_", 1)[-1] in ("type", "parsing", "float"):
-        return _wrong_type(value, wanted)
+        return _wrong_type(value, *wanted)
     message = details["msg"].removeprefix("Input ")
     return f"{_show(value)} is not allowed", f"it {message}"
 
 
-def _wrong_type(value: Any, wanted: str) -> tuple[str, str]:
+def _wrong_type(value: Any, wanted: str, fix: str) -> tuple[str, str]:
     if wanted == "text" and not isinstance(value, list | dict):
         return f"{_show(value)} is not text", f'put it in quotes: "{_plain(value)}"'
     if wanted == "true or false" and str(value).lower() in ("yes", "on", "no", "off"):
@@ -96,7 +101,7 @@ def _wrong_type(value: Any, wanted: str) -> tuple[str, str]:
         )
     if "number" in wanted and isinstance(value, str) and value.strip().isdecimal():
         return f"{_show(value)} is text", f"write {value.strip()} without quotes"
-    return f"{_show(value)} is not {wanted}", f"give {wanted}"
+    return f"{_show(value)} is not {wanted}", fix
 
 
 def _own_words(error: Any) -> tuple[str, str | None]:
@@ -113,9 +118,9 @@ def _plain(value: Any) -> str:
 
 def _show(value: Any) -> str:
     if isinstance(value, dict):
-        return _SECTION
+        return _SECTION[0]
     if isinstance(value, list):
-        return "a list"
+        return _LIST[0]
     text = _plain(value)
     if not isinstance(value, str):
         return text

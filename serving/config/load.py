@@ -25,6 +25,7 @@ from serving.errors import UsageError
 MAX_BYTES = 1024**2
 MAX_NODES = 20_000
 """Aliases can make a small file huge; no deployment has so many keys."""
+_PLAIN = ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
 M = TypeVar("M", bound=BaseModel)
 
 
@@ -122,6 +123,9 @@ class _Builder:
         self._nodes += 1
         if self._nodes > MAX_NODES or len(path) > 30:
             raise UsageError("has too many keys or is nested too deeply", where=self.name)
+        if isinstance(node, yaml.CollectionNode) and node.tag not in _PLAIN:
+            where = f"{self.name}:{node.start_mark.line + 1}"
+            raise UsageError(f"the tag {node.tag} is not known", where=where, fix="leave it out")
         if isinstance(node, yaml.MappingNode):
             return self._section(node, path)
         if isinstance(node, yaml.SequenceNode):

@@ -1,0 +1,73 @@
+"""The engine.args section."""
+
+from __future__ import annotations
+
+import pytest
+
+from serving.config.arguments import argument_flags, argument_problems, flag_of
+
+
+@pytest.mark.parametrize(
+    "key", ["max_num_batched_tokens", "max-num-batched-tokens", "--max-num-batched-tokens"]
+)
+def test_a_flag_has_one_name_however_it_is_spelt(key: str) -> None:
+    assert flag_of(key) == "--max-num-batched-tokens"
+
+
+def test_a_sub_key_of_a_flag_keeps_its_own_spelling() -> None:
+    assert flag_of("compilation_config.cudagraph_mode") == "--compilation-config.cudagraph_mode"
+
+
+def test_values_become_words_as_vllm_takes_them() -> None:
+    args = {
+        "enforce_eager": True,
+        "async_scheduling": False,
+        "seed": 7,
+        "dtype": "bfloat16",
+        "override_generation_config": {"temperature": 0.5},
+        "allowed_origins": ["a", "b"],
+    }
+    assert [(flag, words) for _, flag, words in argument_flags(args)] == [
+        ("--enforce-eager", ()),
+        ("--no-async-scheduling", ()),
+        ("--seed", ("7",)),
+        ("--dtype", ("bfloat16",)),
+        ("--override-generation-config", ('{"temperature":0.5}',)),
+        ("--allowed-origins", ("a", "b")),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("key", "fix"),
+    [
+        ("host", "gateway.host"),
+        ("--uvicorn-log-level", "loopback"),
+        ("ssl_ciphers", "loopback"),
+        ("api_key", "gateway.keys_file"),
+        ("max-model-len", "engine.max_model_len"),
+        ("kv_cache_dtype", "{kind: quantized_kv, ...}"),
+        ("no-enable-prefix-caching", "{kind: prefix_cache, ...}"),
+        ("-tp", "{kind: parallel, ...}"),
+        ("speculative_config.method", "{kind: speculative, ...}"),
+        ("disable_log_stats", "metrics"),
+    ],
+)
+def test_a_flag_that_is_decided_elsewhere_is_refused_with_where(key: str, fix: str) -> None:
+    [(refused, what, todo)] = argument_problems({key: 1})
+    assert refused == key
+    assert "is decided by" in what
+    assert fix in todo
+
+
+def test_two_spellings_of_one_flag_are_refused() -> None:
+    [(key, what, _)] = argument_problems({"seed": 1, "--seed": 2})
+    assert (key, what) == ("--seed", "is the same flag as 'seed'")
+
+
+def test_what_is_no_name_is_refused() -> None:
+    [(_, what, _)] = argument_problems({"seed 1": 2})
+    assert what == "is not a flag's name"
+
+
+def test_other_flags_pass() -> None:
+    assert list(argument_problems({"enforce_eager": True, "seed": 1, "dtype": "auto"})) == []

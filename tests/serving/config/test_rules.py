@@ -1,0 +1,53 @@
+"""What does not go together in one file."""
+
+from __future__ import annotations
+
+import pytest
+
+from serving.config.load import parse, validate
+from serving.config.rules import deployment_problems
+from serving.config.schema import Deployment
+
+
+def problems(text: str) -> list[str]:
+    document = parse(f"name: x\n{text}", "f.yaml")
+    return [str(problem) for problem in deployment_problems(validate(document, Deployment), document)]
+
+
+def test_a_plain_deployment_has_no_contradiction() -> None:
+    assert problems("modes: [{kind: prefix_cache}, {kind: quantized_kv, format: fp8}]\n") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (
+            "modes:\n  - {kind: prefix_cache}\n  - {kind: prefix_cache}\n",
+            "f.yaml:4: modes[1].kind: 'prefix_cache' is already modes[0]; keep one of them",
+        ),
+        (
+            "engine:\n  kv_cache_memory: 2GiB\n  gpu_memory_utilization: 0.5\n",
+            "f.yaml:4: engine.gpu_memory_utilization: kv_cache_memory already sizes the KV cache; give one of the two",
+        ),
+        (
+            "gateway: {admin_port: 8000}\n",
+            "f.yaml:2: gateway.admin_port: port 8000 is the gateway's own; give the admin address another port",
+        ),
+        (
+            "gateway: {admin_host: 0.0.0.0}\n",
+            "f.yaml:2: gateway.admin_host: '0.0.0.0' can be reached from other machines; "
+            "the admin address has no keys: use 127.0.0.1",
+        ),
+        (
+            "engine:\n  args: {port: 1}\n",
+            "f.yaml:3: engine.args.port: --port is decided by teapot; "
+            "engines listen on loopback only; applications use gateway.host and gateway.port",
+        ),
+    ],
+)  # fmt: skip
+def test_a_contradiction_is_said_where_it_is(text: str, problem: str) -> None:
+    assert problems(text) == [problem]
+
+
+def test_two_ports_left_to_the_system_are_no_contradiction() -> None:
+    assert problems("gateway: {port: 0, admin_port: 0}\n") == []

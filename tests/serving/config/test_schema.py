@@ -1,0 +1,62 @@
+"""The schema, its reference page, and the files that are shipped."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+
+from serving.config.load import load_deployment, parse, validate
+from serving.config.schema import Deployment, EngineSection, GatewaySection, SloSection
+from serving.config.units import parse_duration, parse_size
+from serving.modes import MODES
+
+ROOT = Path(__file__).parents[3]
+PAGE = (ROOT / "docs" / "deployment-file.md").read_text(encoding="utf-8")
+SHIPPED = sorted((ROOT / "deploy" / "configs").glob("*.yaml"))
+MODELS: list[type[BaseModel]] = [Deployment, EngineSection, GatewaySection, SloSection, *MODES]
+
+
+def keys() -> list[str]:
+    return sorted({key for model in MODELS for key in model.model_fields})
+
+
+@pytest.mark.parametrize("key", keys())
+def test_every_key_is_on_the_page(key: str) -> None:
+    assert f"`{key}`" in PAGE
+
+
+@pytest.mark.parametrize("kind", [mode.model_fields["kind"].default for mode in MODES])
+def test_every_kind_of_mode_is_on_the_page(kind: str) -> None:
+    assert f"| `{kind}` |" in PAGE
+
+
+@pytest.mark.parametrize("example", re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL))
+def test_every_example_on_the_page_is_read(example: str) -> None:
+    assert validate(parse(example, "page.yaml"), Deployment).name
+
+
+def test_the_defaults_on_the_page_are_the_codes() -> None:
+    rows = dict(re.findall(r"^\| `(\w+)` \| `([^`]+)` \|", PAGE, re.MULTILINE))
+    engine, gateway = EngineSection(), GatewaySection()
+    assert rows["model"] == Deployment(name="x").model
+    assert (rows["device"], rows["version"]) == (engine.device, engine.version)
+    assert parse_duration(rows["start_timeout"]) == engine.start_timeout
+    assert parse_duration(rows["drain_timeout"]) == gateway.drain_timeout
+    assert parse_size(rows["max_body"]) == gateway.max_body
+    assert (rows["host"], rows["admin_host"]) == (gateway.host, gateway.admin_host)
+    assert (int(rows["port"]), int(rows["admin_port"])) == (gateway.port, gateway.admin_port)
+
+
+@pytest.mark.parametrize("file", SHIPPED, ids=lambda file: file.stem)
+def test_every_shipped_deployment_is_read_and_named_like_its_file(file: Path) -> None:
+    deployment, _ = load_deployment(file)
+    assert deployment.name == file.stem
+
+
+def test_the_demo_is_the_embedded_model_with_both_modes() -> None:
+    deployment, _ = load_deployment(ROOT / "deploy" / "configs" / "demo.yaml")
+    assert (deployment.model, deployment.engine.max_model_len) == ("smollm2-135m", 2048)
+    assert [mode.asked() for mode in deployment.modes] == ["on", "fp8"]
