@@ -51,10 +51,10 @@ class Gateway:
         public = PublicApp(self.state, proxy, self.metrics, self.limits).server()
         admin = admin_app(self.state, self.metrics)
         try:
-            self.public_url = await self._listen(web.ServerRunner(public), public_host, port, "port")
-            self.admin_url = await self._listen(
-                web.AppRunner(admin, access_log=None), admin_host, admin_port, "admin_port"
-            )
+            runner: web.BaseRunner = web.ServerRunner(public, shutdown_timeout=_CLOSE_S)
+            self.public_url = await self._listen(runner, public_host, port, "port")
+            runner = web.AppRunner(admin, access_log=None, shutdown_timeout=_CLOSE_S)
+            self.admin_url = await self._listen(runner, admin_host, admin_port, "admin_port")
         except Failed:
             await self.stop()
             raise
@@ -83,7 +83,12 @@ class Gateway:
         return left
 
     async def stop(self) -> None:
-        """Close both addresses and all connections. Call `drain` before, or requests in flight are cut."""
+        """Close both addresses and all connections; requests still in flight end with an error.
+
+        Give them time with `drain` before.
+        """
+        if self.state.in_flight > 0:
+            await self.drain(0)
         self.state.phase = "stopped"
         for runner in self._runners:
             await runner.cleanup()

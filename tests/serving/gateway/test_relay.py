@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from fakes.raw_http import Call, RawClient, RawEngine, post
+from fakes.raw_http import Call, RawClient, RawEngine, ask, chunked, fixed, post
 
 from serving.gateway.limits import GatewayLimits
 from serving.gateway.server import Gateway
@@ -58,6 +58,17 @@ async def test_a_client_that_never_reads_is_given_up_and_not_blamed_on_the_engin
         await eventually(lambda: gateway.state.in_flight == 0)
     labels = {"path": "/v1/completions", "outcome": "client_gone", "code": "200", "revision": "main"}
     assert gateway.metrics.registry.get_sample_value("teapot_gateway_requests_total", labels) == 1
+
+
+async def test_an_old_client_gets_a_stream_that_ends_with_its_connection(
+    engine: RawEngine, gateway: Gateway
+) -> None:
+    head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+    engine.answer = fixed(head + chunked(b"data: 1\n\n", b"data: 2\n\n") + b"0\r\n\r\n")
+    request = post("/v1/completions").replace(b"HTTP/1.1", b"HTTP/1.0")
+    answer = await ask(gateway.public_url, request)
+    assert "transfer-encoding" not in answer.headers
+    assert answer.body == b"data: 1\n\ndata: 2\n\n"
 
 
 async def test_a_client_that_leaves_while_sending_reaches_no_engine(

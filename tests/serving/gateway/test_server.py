@@ -116,6 +116,18 @@ async def test_what_does_not_finish_in_time_is_told_why(engine: RawEngine, gatew
     assert gateway.state.in_flight == 0
 
 
+async def test_stopping_without_draining_still_says_why(
+    engine: RawEngine, gateway: Gateway, eventually: Eventually
+) -> None:
+    engine.answer = Call.gone
+    async with RawClient.connect(gateway.public_url) as client:
+        await client.send(post(CHAT))
+        await eventually(lambda: len(engine.calls) == 1)
+        await gateway.stop()
+        answer = await client.answer()
+    assert (answer.status, json.loads(answer.body)["error"]["code"]) == (503, "shutting_down")
+
+
 async def test_both_addresses_are_closed_after_stop(gateway: Gateway) -> None:
     await gateway.stop()
     for url in (gateway.public_url, gateway.admin_url):
