@@ -156,7 +156,8 @@ def test_without_a_limit_the_models_own_is_the_longest() -> None:
         ),
         (
             "engine: {gpu_memory_utilization: 0.9}",
-            "demo.yaml:2: engine.gpu_memory_utilization: there is no GPU memory on device cpu; use kv_cache_memory",
+            "demo.yaml:2: engine.gpu_memory_utilization: there is no GPU memory on device cpu; "
+            "use kv_cache_memory",
         ),
     ],
 )  # fmt: skip

@@ -64,8 +64,11 @@ def test_the_example_of_the_contract_is_said_word_for_word(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    text = "name: demo\nmodel: smollm2-135m\n\nengine: {}\nmodes:\n  - kind: prefix_cache\n  - kind: quantized_kv\n"
-    written(tmp_path, text + "    formt: fp8\n")
+    written(
+        tmp_path,
+        "name: demo\nmodel: smollm2-135m\n\nengine: {}\n"
+        "modes:\n  - kind: prefix_cache\n  - kind: quantized_kv\n    formt: fp8\n",
+    )
     with pytest.raises(UsageError) as caught:
         load_deployment("demo.yaml")
     assert str(caught.value) == "demo.yaml:8: modes[1].formt: unknown key; did you mean 'format'?"

@@ -27,11 +27,13 @@ def test_a_plain_deployment_has_no_contradiction() -> None:
         ),
         (
             "engine:\n  kv_cache_memory: 2GiB\n  gpu_memory_utilization: 0.5\n",
-            "f.yaml:4: engine.gpu_memory_utilization: kv_cache_memory already sizes the KV cache; give one of the two",
+            "f.yaml:4: engine.gpu_memory_utilization: kv_cache_memory already sizes the KV cache; "
+            "give one of the two",
         ),
         (
             "gateway: {admin_port: 8000}\n",
-            "f.yaml:2: gateway.admin_port: port 8000 is the gateway's own; give the admin address another port",
+            "f.yaml:2: gateway.admin_port: port 8000 is the gateway's own; "
+            "give the admin address another port",
         ),
         (
             "gateway: {admin_host: 0.0.0.0}\n",
