@@ -47,7 +47,7 @@ def run(args: argparse.Namespace, console: Console) -> int:
     asked = args.device or deployment.engine.device
     device = resolve_device(asked, has_nvidia=asked == "auto" and nvidia_driver_answers(), force=True)
     recipe = choose_recipe(device, deployment.engine.version, document.where(("engine", "version")))
-    name, path, config = _model(deployment.model)
+    name, path, config = _model(deployment.model, Path(args.file).parent)
     facts = model_facts(name, config) if config is not None else None
     context = engine_context(deployment, device=device, version=recipe.version, model=facts)
     folder = data_folder(os.environ, Path.home())
@@ -101,11 +101,14 @@ def _python(recipe: Recipe) -> str:
     return f"<python of vllm {recipe.version} for {recipe.device}>"
 
 
-def _model(model: str) -> tuple[str, str, Mapping[str, Any] | None]:
-    """Name, path and config of a model as far as this machine knows them without asking anyone."""
+def _model(model: str, here: Path) -> tuple[str, str, Mapping[str, Any] | None]:
+    """Name, path and config of a model as far as this machine knows them without asking anyone.
+
+    A relative folder starts at the deployment file's own (`here`).
+    """
     if model in model_configs():
         return model, f"<folder of {model}>", model_configs()[model]
-    folder = Path(model).expanduser()
+    folder = here / Path(model).expanduser()
     config = folder / "config.json"
     if not config.is_file():
         return model, model, None

@@ -69,6 +69,17 @@ def test_a_local_folder_is_known_by_its_config(tmp_path: Path) -> None:
     assert "1024 is longer than the 512 positions of tiny" in err
 
 
+def test_a_relative_folder_starts_at_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    test_a_local_folder_is_known_by_its_config(tmp_path)
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    console = Console(out=io.StringIO(), err=io.StringIO())
+    parser = argparse.ArgumentParser()
+    flags.configure(parser)
+    assert flags.run(parser.parse_args([str(tmp_path / "demo.yaml"), "--device", "cpu"]), console) == 0
+    assert f"--model {tmp_path / 'tiny'}" in console.out.getvalue()  # type: ignore[attr-defined]  # a StringIO
+
+
 def test_a_broken_config_is_named(tmp_path: Path) -> None:
     (tmp_path / "tiny").mkdir()
     (tmp_path / "tiny" / "config.json").write_text("{")

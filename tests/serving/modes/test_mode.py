@@ -7,7 +7,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from serving.modes import MODES, AnyMode
 from serving.modes.chunked_prefill import ChunkedPrefill
-from serving.modes.mode import EngineContext, Observation
+from serving.modes.mode import EngineContext, Mode, Observation
 
 HITS = "vllm:prefix_cache_hits_total"
 
@@ -47,7 +47,7 @@ def test_a_mode_without_evidence_is_not_said_to_be_in_effect(on_cpu: EngineConte
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_every_mode_is_listed_by_its_kind_summary_and_flags(mode: type) -> None:
+def test_every_mode_is_listed_by_its_kind_summary_and_flags(mode: type[Mode]) -> None:
     assert mode.model_fields["kind"].default
     assert mode.summary
     assert all(flag.startswith("--") for flag in mode.owns)
