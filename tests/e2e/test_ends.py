@@ -1,0 +1,67 @@
+"""However it ends, nothing is left running and the reason is said."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+from pathlib import Path
+
+import pytest
+import yaml
+from e2e.deployments import alive, descendants, serve, write_deployment
+
+from serving.engine.environments import Environment
+
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(600)]
+
+
+def test_ctrl_c_while_the_engine_imports_leaves_nothing(
+    tiny_llama: Path, environment: Environment, tmp_path: Path
+) -> None:
+    with serve(write_deployment(tmp_path, model=tiny_llama)) as running:
+        running.wait_until_said("importing")
+        children = descendants(running.process.pid)
+        assert children
+        assert running.stop(signal.SIGINT) == 130
+    assert alive(children) == []
+
+
+def test_an_engine_killed_while_serving_ends_the_deployment_with_exit_1(
+    tiny_llama: Path, environment: Environment, tmp_path: Path
+) -> None:
+    with serve(write_deployment(tmp_path, model=tiny_llama)) as running:
+        running.wait_until_ready()
+        children = descendants(running.process.pid)
+        api_server = children[0]
+        os.kill(api_server, signal.SIGKILL)
+        assert running.process.wait(60) == 1
+        assert "signal 9" in running.said.read_text()
+    assert alive(children) == []
+
+
+def test_a_taken_port_is_said_before_the_engine_is_started(
+    tiny_llama: Path, environment: Environment, tmp_path: Path
+) -> None:
+    path = write_deployment(tmp_path, model=tiny_llama)
+    port = yaml.safe_load(path.read_text())["gateway"]["port"]
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", port))
+        holder.listen()
+        with serve(path) as running:
+            assert running.process.wait(60) == 1
+    said = running.said.read_text()
+    assert f"port {port}" in said
+    assert "gateway.port" in said
+    assert "importing" not in said
+
+
+def test_a_flag_the_engine_does_not_know_is_its_cause_in_one_line(
+    tiny_llama: Path, environment: Environment, tmp_path: Path
+) -> None:
+    path = write_deployment(tmp_path, model=tiny_llama)
+    with serve(path, "--set", "engine.args.no-such-flag=1") as running:
+        assert running.process.wait(120) == 1
+    last = running.said.read_text().strip().splitlines()
+    assert any("no-such-flag" in line and ".log" in line for line in last)
+    assert "Traceback" not in running.said.read_text()
