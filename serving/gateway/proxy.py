@@ -90,8 +90,8 @@ class Proxy:
                 self._waiting.add(patience)
                 return await self._carry(request, task, relay, patience)
         except TimeoutError as error:
-            if relay.begun and relay.client_stalled():
-                relay.cut()
+            if relay.begun and patience and patience.wait == "next byte" and relay.client_stalled():
+                # Nothing came from the engine because the client took nothing: not the engine's fault.
                 raise ClientGone from error
             failure = self._timed_out(error, patience)
         except (aiohttp.ClientError, OSError) as error:

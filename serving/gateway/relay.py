@@ -112,7 +112,7 @@ class Relay:
         connection is cut without a clean end.
         """
         response = self._begun_response()
-        if self.exchange.streamed and not self.client_stalled():
+        if self.exchange.streamed:
             gap = b"" if not self._tail or self._tail.endswith(_EVENT_ENDS) else b"\n\n"
             try:
                 async with asyncio.timeout(self._limits.farewell_s):
@@ -121,18 +121,15 @@ class Relay:
                 return response
             except (ConnectionError, TimeoutError):
                 pass  # It is cut below, which is all that is left to do.
-        self.cut()
+        # aiohttp finds the connection closed and adds no end of its own.
+        if self._request.transport is not None:
+            self._request.transport.abort()
         return response
 
     def client_stalled(self) -> bool:
         """Whether bytes lie here that the client does not take."""
         transport = self._request.transport
         return transport is not None and transport.get_write_buffer_size() > 0
-
-    def cut(self) -> None:
-        """Close the client's connection at once, dropping what was not sent."""
-        if self._request.transport is not None:
-            self._request.transport.abort()
 
     def _begun_response(self) -> web.StreamResponse:
         if self._response is None:
