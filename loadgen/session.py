@@ -14,6 +14,7 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from typing import Any, TextIO
 
+import gevent
 from gevent.event import Event
 
 from loadgen.dispatch import NS, Dispatcher, Ended, Plan
@@ -48,9 +49,9 @@ class Session:
 
     def stop(self) -> None:
         """End the sending, drain, and return when the folder is whole. A second call cuts what is left."""
+        again, self._stopped = self._stopped, True
         if self._dispatcher is not None:
-            self._dispatcher.stop(cut=self._stopped)
-        self._stopped = True
+            self._dispatcher.stop(cut=again)
         self._done.wait()
 
     def _run(self) -> Ended:
@@ -82,6 +83,8 @@ class Session:
                 limits=self.limits,
             )
             self._dispatcher = dispatcher
+            if self._stopped:
+                gevent.spawn(dispatcher.stop)
             # What exists now lives as long as the run: the collector need not look at it while streams run.
             gc.collect()
             gc.freeze()

@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loadgen.records import Planned, RequestRecord
+from loadgen.results import conclude, plan_of, summarize_folder, write_report
+from loadgen.run_folder import Account, Manifest, RunFolder
+
+ARRIVAL: dict[str, Any] = {"process": "constant", "rate": 10.0, "duration": None, "requests": 3}
+
+
+def manifest(**changes: Any) -> Manifest:
+    workload: dict[str, Any] = {
+        "arrival": ARRIVAL,
+        "prompts": {"kind": "random_tokens"},
+        "slo": {"ttft": 0.5, "tpot": None, "e2e": None},
+    }
+    fields: dict[str, Any] = {
+        "name": "n",
+        "started": "2026-11-29 12:00:00 UTC",
+        "workload": workload,
+        "fingerprint": "f",
+        "seed": 1,
+        "salt": "s",
+        "target": "http://h:1",
+        "model": "m",
+        "metrics_urls": (),
+        "exact_prompts": True,
+        "continuous_usage": True,
+        "clock": {"perf_counter_ns": 5, "unix_ns": 6},
+        "versions": {},
+        "machine": {},
+    }
+    return Manifest(**fields | changes)
+
+
+def record(index: int) -> RequestRecord:
+    """Sent 1 ms after 100 ms * index, first token 50 ms and last 70 ms after that; 3 tokens in 3 events."""
+    intended = index * 100_000_000
+    sent = intended + 1_000_000
+    return RequestRecord(
+        index,
+        "measure",
+        "any",
+        "ok",
+        intended,
+        sent,
+        sent + 75_000_000,
+        output_ns=(sent + 50_000_000, sent + 60_000_000, sent + 70_000_000),
+        output_tokens_by_event=(1, 1, 1),
+        output_tokens=3,
+        output_tokens_source="usage",
+    )
+
+
+@pytest.fixture
+def folder(run_dir: Path) -> RunFolder:
+    made = RunFolder(run_dir)
+    made.create()
+    made.prepare(manifest(), [Planned(i, "measure", i * 100_000_000, "any", "/", {}) for i in range(3)])
+    made.records_path.write_text("".join(record(i).to_json() + "\n" for i in range(3)))
+    made.write_json("dispatch.json", asdict(Account(0, "complete", 3, 0.1, 0.0003)))
+    return made
+
+
+def test_a_whole_run_becomes_a_summary_and_a_report(folder: RunFolder) -> None:
+    result = conclude(folder)
+    assert result.summary["reasons"] == []
+    assert result.exit_code == 0
+    assert result.summary["requests"]["intended"] == 3
+    assert result.summary["ttft_s"]["mean"] == pytest.approx(0.050)
+    assert result.summary["tpot_s"]["mean"] == pytest.approx(0.010)
+    assert result.summary["slo"]["ttft_s"] == 0.5
+    assert json.loads((folder.path / "summary.json").read_text()) == result.summary
+    assert "TTFT" in result.table
+    assert (folder.path / "report.html").read_text().lstrip().lower().startswith("<!doctype html>")
+
+
+def test_the_report_can_be_written_again(folder: RunFolder) -> None:
+    conclude(folder)
+    (folder.path / "report.html").unlink()
+    write_report(folder, folder.summary())
+    assert (folder.path / "report.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("account", "told"),
+    [
+        (Account(0, "interrupted", 3, 0.1, 0.0), "the run was interrupted"),
+        (Account(0, "complete", 3, 0.93, 0.0), "used 93% of its core"),
+    ],
+)
+def test_what_no_record_shows_makes_a_run_invalid(folder: RunFolder, account: Account, told: str) -> None:
+    folder.write_json("dispatch.json", asdict(account))
+    result = conclude(folder)
+    assert any(told in reason for reason in result.summary["reasons"])
+    assert (result.summary["valid"], result.exit_code) == (False, 3)
+
+
+def test_a_sender_that_died_makes_a_run_invalid(folder: RunFolder) -> None:
+    (folder.path / "dispatch.json").unlink()
+    assert any("did not come to its end" in reason for reason in summarize_folder(folder)["reasons"])
+
+
+def test_a_closed_loop_that_ran_out_and_approximate_prompts_are_noted(run_dir: Path) -> None:
+    folder = RunFolder(run_dir)
+    folder.create()
+    folder.prepare(manifest(exact_prompts=False), [])
+    folder.write_json("dispatch.json", asdict(Account(0, "used_up", 0, 0.1, 0.0)))
+    notes = " ".join(summarize_folder(folder)["notes"])
+    assert "before the time was over" in notes
+    assert "prompt lengths are approximate" in notes
+
+
+def test_a_closed_loop_bounded_by_time_intends_what_it_sent() -> None:
+    slo = {"ttft": None, "tpot": None, "e2e": None}
+    timetable = [Planned(0, "warmup", None, "a", "/", {}), Planned(1, "measure", None, "a", "/", {})]
+    timed = {"process": "closed", "concurrency": 2, "duration": 9.0, "requests": None}
+    plan = plan_of({"arrival": timed, "slo": slo}, timetable, Account(77, "complete", 2, 0.0, 0.0))
+    assert (plan.intended, plan.concurrency, plan.duration_s, plan.rate_per_s) == (None, 2, 9.0, None)
+    assert plan.start_ns == 77
+    counted = timed | {"duration": None, "requests": 1}
+    assert plan_of({"arrival": counted, "slo": slo}, timetable, None).intended == 1

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from loadgen.records import Planned, RequestRecord
+from loadgen.run_folder import Account, Manifest, RunFolder
+from serving.errors import Failed, UsageError
+
+
+def manifest() -> Manifest:
+    return Manifest(
+        name="n",
+        started="2026-11-29 12:00:00 UTC",
+        workload={"seed": 1},
+        fingerprint="f",
+        seed=1,
+        salt="s",
+        target="http://h:1",
+        model="m",
+        metrics_urls=("http://h:1/metrics",),
+        exact_prompts=True,
+        continuous_usage=False,
+        clock={"perf_counter_ns": 5, "unix_ns": 6},
+        versions={"python": "3.11"},
+        machine={"cpus": 2},
+    )
+
+
+def test_what_was_prepared_is_read_again(run_dir: Path) -> None:
+    folder = RunFolder(run_dir)
+    folder.create()
+    odd = Planned(0, "measure", 0, "any", "/", {"prompt": "a\u2028b\nc"})
+    folder.prepare(manifest(), [odd, Planned(1, "measure", 7, "any", "/", {})])
+    assert folder.manifest() == manifest()
+    assert folder.timetable()[0] == odd
+    assert len(folder.timetable()) == 2
+
+
+def test_a_folder_that_holds_a_run_is_not_written_over(run_dir: Path) -> None:
+    folder = RunFolder(run_dir)
+    folder.create()
+    folder.create()
+    folder.prepare(manifest(), [])
+    with pytest.raises(UsageError, match="holds a run already"):
+        folder.create()
+
+
+def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(Failed, match="cannot make the folder"):
+        RunFolder(tmp_path / "file" / "run").create()
+
+
+def test_a_line_cut_off_by_a_crash_is_left_out(run_dir: Path) -> None:
+    folder = RunFolder(run_dir)
+    folder.create()
+    line = RequestRecord(1, "measure", "code", "ok", None, 10, 30).to_json()
+    folder.records_path.write_text(f"{line}\n{line}\n{line[:40]}")
+    assert len(folder.records()) == 2
+
+
+def test_files_of_a_run_that_did_not_come_so_far_are_empty_or_none(run_dir: Path) -> None:
+    folder = RunFolder(run_dir)
+    folder.create()
+    assert folder.records() == ()
+    assert folder.server_samples() == ()
+    assert folder.account() is None
+
+
+def test_a_folder_without_a_run_says_what_a_run_is(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"there is no manifest.json; give the folder of a run"):
+        RunFolder(tmp_path).manifest()
+    with pytest.raises(UsageError, match=r"there is no timetable.jsonl"):
+        RunFolder(tmp_path).timetable()
+
+
+def test_a_broken_document_is_said(tmp_path: Path) -> None:
+    (tmp_path / "summary.json").write_text("{")
+    with pytest.raises(UsageError, match="not a JSON document"):
+        RunFolder(tmp_path).summary()
+
+
+def test_a_written_file_is_whole_and_leaves_nothing_beside_it(run_dir: Path) -> None:
+    folder = RunFolder(run_dir)
+    folder.create()
+    account = Account(1, "complete", 2, 0.5, 0.001)
+    folder.write_json("dispatch.json", {"old": True})
+    folder.write_json("dispatch.json", asdict(account))
+    assert folder.account() == account
+    assert [file.name for file in run_dir.iterdir()] == ["dispatch.json"]

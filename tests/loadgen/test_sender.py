@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from fakes.scripted_engine import ScriptedEngine
+
+from loadgen.prepare import Request, prepare
+from loadgen.run_folder import RunFolder
+from loadgen.sender import Sender
+from loadgen.target import parse_target
+from loadgen.workload import Workload
+from serving.errors import Failed
+
+Make = Callable[..., Workload]
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(autouse=True)
+def _importable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+
+
+def folder_for(engine: ScriptedEngine, workload: Workload, out: Path) -> RunFolder:
+    return prepare(Request(workload, parse_target(engine.url), out), say=lambda _: None)
+
+
+def test_the_child_sends_the_folder_and_its_progress_is_told(
+    engine: ScriptedEngine, workload: Make, run_dir: Path
+) -> None:
+    folder = folder_for(engine, workload(warmup={"requests": 1}), run_dir)
+    seen: list[Counter[str]] = []
+    sender = Sender(folder, api_key=None)
+    assert sender.wait(stopped=lambda: False, progress=lambda counts: seen.append(Counter(counts)))
+    assert seen[-1] == {"warmup": 1, "ok": 6}
+    assert len(folder.records()) == 7
+
+
+def test_a_stop_ends_the_child_after_its_drain(engine: ScriptedEngine, workload: Make, run_dir: Path) -> None:
+    arrival = {"process": "constant", "rate": "1/min", "requests": 3}
+    folder = folder_for(engine, workload(arrival=arrival), run_dir)
+    sender = Sender(folder, api_key=None)
+    some: list[int] = []
+    ended = sender.wait(stopped=lambda: bool(some), progress=lambda c: some.append(1) if c["ok"] else None)
+    assert ended is False
+    account = folder.account()
+    assert account is not None
+    assert (account.ended, len(folder.records())) == ("interrupted", 1)
+
+
+def test_a_child_that_breaks_down_is_told_with_its_last_words_and_its_log(
+    engine: ScriptedEngine, workload: Make, run_dir: Path
+) -> None:
+    folder = folder_for(engine, workload(), run_dir)
+    (run_dir / "timetable.jsonl").unlink()
+    sender = Sender(folder, api_key=None)
+    with pytest.raises(Failed, match=r"locust\.log"):
+        sender.wait(stopped=lambda: False, progress=lambda _: None)
+
+
+def test_the_child_ends_when_its_parent_is_gone(
+    engine: ScriptedEngine, workload: Make, run_dir: Path
+) -> None:
+    arrival = {"process": "constant", "rate": "1/min", "requests": 3}
+    folder = folder_for(engine, workload(arrival=arrival), run_dir)
+    code = (
+        "import sys, time; from pathlib import Path; from loadgen.sender import Sender;"
+        "from loadgen.run_folder import RunFolder;"
+        "sender = Sender(RunFolder(Path(sys.argv[1])), api_key=None);"
+        "print(sender._process.pid, flush=True); time.sleep(600)"
+    )
+    command = [sys.executable, "-c", code, str(run_dir)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        child = int(parent.stdout.readline())
+        deadline = time.monotonic() + 30
+        while not folder.records() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        parent.kill()
+    while folder.account() is None and time.monotonic() < deadline + 30:
+        time.sleep(0.05)
+    account = folder.account()
+    assert account is not None
+    assert account.ended == "interrupted"
+    while _alive(child) and time.monotonic() < deadline + 30:
+        time.sleep(0.05)
+    assert not _alive(child)
+
+
+def _alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    state = Path(f"/proc/{process}/stat")
+    return not (state.exists() and state.read_text().rsplit(")", 1)[1].split()[0] == "Z")
