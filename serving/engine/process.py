@@ -6,6 +6,7 @@ Owns: the process and its log file. Knows nothing about flags, models or readine
 from __future__ import annotations
 
 import asyncio
+import getpass
 import os
 import shutil
 import signal
@@ -26,6 +27,7 @@ WATCH_S = 0.1
 CHILDREN_END_S = 3.0
 KILL_ROUNDS = 5
 """A killed process may have forked just before: look again until nothing new is found."""
+INDUCTOR_CACHE = "TORCHINDUCTOR_CACHE_DIR"
 RESOURCE_TRACKER = "multiprocessing.resource_tracker"
 GONE_WITHIN_S = 20.0
 """How long the kernel may take to free a killed engine's memory and port."""
@@ -93,9 +95,7 @@ class EngineProcess:
         """Start the engine; it appends to its log by itself. Raises: Failed if it cannot start."""
         spec = self.spec
         try:
-            # Of its own, since a killed engine leaves rendezvous files and sockets in it. Short: a socket's
-            # path is limited to 107 characters.
-            self._scratch = tempfile.mkdtemp(prefix="teapot-")
+            self._scratch = _scratch_folder(spec.environment.get(INDUCTOR_CACHE))
             own = {**KEEP_ENVIRONMENT_VISIBLE, "TMPDIR": self._scratch, ID_VARIABLE: self.id}
             spec.log.parent.mkdir(parents=True, exist_ok=True)
             with spec.log.open("ab") as log:
@@ -196,3 +196,16 @@ class EngineProcess:
         pids = ", ".join(str(process.pid) for process in alive)
         what = f"processes {pids} of engine {self.spec.name}" if alive else f"port {self.spec.port}"
         return Failed(f"{what} could not be freed", where=str(self.spec.log), fix="end them by hand")
+
+
+def _scratch_folder(inductor_cache: str | None) -> str:
+    """A temporary folder of the engine's own, since a killed one leaves rendezvous files and sockets in it.
+
+    Short, since a socket's path is limited to 107 characters. torch keeps its precompiled headers, a minute's
+    work, in the temporary folder whatever its cache folder is: that part is a link to what stays.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="teapot-"))
+    if inductor_cache:
+        Path(inductor_cache).mkdir(parents=True, exist_ok=True)
+        (folder / f"torchinductor_{getpass.getuser()}").symlink_to(inductor_cache)
+    return str(folder)

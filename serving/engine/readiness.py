@@ -128,7 +128,7 @@ def _generated(document: dict[str, Any]) -> int:
 
 def _died(engine: EngineProcess, log: LogTail, code: int, stage: StartStage) -> Failed:
     how = f"signal {-code}" if code < 0 else f"exit code {code}"
-    return _failed(engine, log, f"died while {stage.value}", f"{how}, and its log names no error")
+    return _failed(engine, log, f"died at stage '{stage.value}'", f"{how}, and its log names no error")
 
 
 def _failed(engine: EngineProcess, log: LogTail, how: str, otherwise: str) -> Failed:

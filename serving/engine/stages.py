@@ -29,7 +29,7 @@ _BEGINNINGS = (
     (StartStage.STARTING_CORE, re.compile(r"Resolved architecture:|Initializing a V1 LLM engine")),
     (
         StartStage.LOADING_WEIGHTS,
-        re.compile(r"Starting to load model |Loading safetensors checkpoint shards: +0%"),
+        re.compile(r"Starting to load model |Loading safetensors"),
     ),
     (
         StartStage.COMPILING,

@@ -3,7 +3,7 @@ from __future__ import annotations
 from serving.engine.pip import PipProgress, failure, missing_package
 
 NOT_FOUND = [
-    "ERROR: Could not find a version that satisfies the requirement torch==2.13.0+cpu (from versions: 2.13.0)",
+    "ERROR: Could not find a version that satisfies the requirement torch==2.13.0+cpu (from versions: 2.13)",
     "ERROR: No matching distribution found for torch==2.13.0+cpu",
 ]
 NO_NETWORK = [

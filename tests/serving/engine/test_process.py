@@ -23,7 +23,12 @@ code = "import time; print('core up', flush=True); time.sleep(120)"
 subprocess.Popen([sys.executable, "-c", code], env={"PATH": "/bin"})
 """
 POLITE = "import time; print('up', flush=True); time.sleep(120)"
-DEAF = "import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint('up', flush=True)\ntime.sleep(120)"
+DEAF = """
+import signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+print('up', flush=True)
+time.sleep(120)
+"""
 
 
 def engine(folder: Path, script: str) -> EngineProcess:
@@ -123,9 +128,28 @@ async def test_the_engine_gets_its_id_its_variables_and_a_temporary_folder_that_
     await process.wait()
     engine_id, foo, scratch = log.read_text().split()
     assert (engine_id, foo) == ("id-1", "bar")
-    assert Path(scratch).is_dir()
+    assert is_dir(scratch)
     await process.stop(within_s=1)
-    assert not Path(scratch).exists()
+    assert not is_dir(scratch)
+
+
+def is_dir(path: str) -> bool:
+    return Path(path).is_dir()
+
+
+async def test_torchs_precompiled_headers_outlive_the_temporary_folder(tmp_path: Path) -> None:
+    script = (
+        "import getpass, os, pathlib\n"
+        "(pathlib.Path(os.environ['TMPDIR']) / f'torchinductor_{getpass.getuser()}' / 'header').write_text('x')"
+    )
+    cache = tmp_path / "cache" / "torchinductor"
+    environment = {"TORCHINDUCTOR_CACHE_DIR": str(cache)}
+    argv = [sys.executable, "-c", script]
+    process = EngineProcess(EngineSpec("test", argv, tmp_path / "engine.log", free_port(), environment))
+    process.start()
+    assert await process.wait() == 0
+    await process.stop(within_s=1)
+    assert (cache / "header").read_text() == "x"
 
 
 async def test_what_cannot_be_started_says_so(tmp_path: Path) -> None:
