@@ -64,11 +64,7 @@ class Session:
             connections = Connections.to(target, connect_timeout_s=self.limits.connect_s)
             stack.callback(connections.close)
             recorder = Recorder(records, origin_ns, self.heard)
-            scraper = Scraper(
-                manifest.metrics_urls,
-                origin_ns=origin_ns,
-                sink=_line_writer(samples),
-            )
+            scraper = Scraper(manifest.metrics_urls, origin_ns=origin_ns, sink=_line_writer(samples))
             cpu = _CpuMeter()
 
             def between() -> None:
@@ -93,18 +89,14 @@ class Session:
             ended = dispatcher.run()
             recorder.finish()
             scraper.stop()
-            self.folder.write_json(
-                "dispatch.json",
-                asdict(
-                    Account(
-                        measure_start_ns=dispatcher.measure_start_ns - origin_ns,
-                        ended=ended,
-                        sent=dispatcher.sent,
-                        cpu_ratio=cpu.ratio(),
-                        parse_slice_max_s=recorder.slice_max_s,
-                    )
-                ),
+            account = Account(
+                measure_start_ns=dispatcher.measure_start_ns - origin_ns,
+                ended=ended,
+                sent=dispatcher.sent,
+                cpu_ratio=cpu.ratio(),
+                parse_slice_max_s=recorder.slice_max_s,
             )
+            self.folder.write_json("dispatch.json", asdict(account))
         return ended
 
 
