@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict
 from serving.errors import Problem
 
 Device = Literal["cpu", "cuda", "rocm"]
+Role = Literal["any", "prefill", "decode"]
 MetricKey = tuple[str, tuple[tuple[str, str], ...]]
 """A sample's identity: exposed name, and its labels as sorted (name, value) pairs."""
 
@@ -35,6 +36,45 @@ class ModelFacts:
     quantization: str | None = None
     uniform_layers: bool = True
     """Every layer is full attention of the same shape; else KV bytes are not a simple product."""
+    kv_scales: bool | None = None
+    """Whether the checkpoint carries scales for a quantized KV cache; None: its files were not looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Accelerator:
+    """One GPU as the machine reports it."""
+
+    name: str
+    total_bytes: int
+    free_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class MachineFacts:
+    """What the machine offers, read once before anything is started."""
+
+    cores: tuple[int, ...]
+    """The cores that this process may use."""
+    numa_nodes: int
+    memory_available_bytes: int
+    shared_memory_free_bytes: int
+    """Of /dev/shm."""
+    accelerators: tuple[Accelerator, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSlot:
+    """The place of one engine among the engines of a deployment."""
+
+    name: str = "engine"
+    role: Role = "any"
+    index: int = 0
+    cores: tuple[int, ...] = ()
+    """Cores of this engine alone; empty: all of them."""
+    devices: tuple[int, ...] = ()
+    """Indices of the accelerators of this engine alone; empty: all of them."""
+    side_channel_port: int | None = None
+    """Where a KV connector's control traffic goes, on loopback; None without a connector."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +89,11 @@ class EngineContext:
     max_model_len: int | None = None
     kinds: frozenset[str] = frozenset()
     """The kinds of all modes of the same deployment."""
+    slot: EngineSlot = EngineSlot()
+    draft: ModelFacts | None = None
+    """The drafting model of speculative decoding, where there is one and its config.json is at hand."""
+    machine: MachineFacts | None = None
+    """None: not looked at (as for `teapot flags` of another machine)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +121,11 @@ class Observation:
     log: Sequence[str] = ()
     answers: Sequence[str] = ()
     """The probe's greedy answers, in order."""
+    reference: Sequence[str] | None = None
+    """Answers to the same prompts by an engine of the same model, version and device in no mode that could
+    change them; None: no such engine has run yet."""
+    ranks: int | None = None
+    """Worker processes that were seen living; None: not looked at."""
 
     def moved(self, name: str, **labels: str) -> float | None:
         """By how much the metric grew over the probe, summed over matching series; None if absent."""
@@ -113,6 +163,8 @@ class Mode(BaseModel):
     """The vLLM flags that this kind decides, so that `engine.args` may not."""
     works_on: ClassVar[str] = "cpu, cuda, rocm"
     """Where the mode really works, for `teapot modes`."""
+    keeps_answers: ClassVar[bool] = True
+    """Greedy answers should not change by this mode; if they do, the verdict says where they part."""
 
     kind: str
 
