@@ -8,17 +8,17 @@ answer can be read while other streams are being stamped.
 from __future__ import annotations
 
 import json
-from bisect import bisect_left
 from collections import Counter
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from loadgen.records import Outcome, Planned, RequestRecord
-from serving.wire import chunks, http1, problems, sse
-from serving.wire.chunks import Chunk, EventClass
+from serving.wire import chunks, problems, sse
+from serving.wire.chunks import Chunk, EventClass, Usage
+from serving.wire.http1 import ResponseFraming, Segment
 
 SLICE_BYTES = 4096
-"""About 16 events: the longest that the stamps of other streams can be kept waiting (docs/load.md)."""
+"""About 15 events: the longest that the stamps of other streams are kept waiting (docs/load.md)."""
 
 
 @dataclass(slots=True)
@@ -31,20 +31,14 @@ class Capture:
     parts: list[bytes] = field(default_factory=list)
     stamps: list[int] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)
+    framing: ResponseFraming = field(default_factory=ResponseFraming)
+    """Was fed all of `parts`, or up to the one that is no HTTP."""
     closed: bool = False
     """The peer closed the connection."""
     cut: bool = False
     """The run ended the exchange."""
     error: str | None = None
     """What broke the exchange, where it was not the server's own answer."""
-
-
-@dataclass(frozen=True, slots=True)
-class Timed:
-    """An event of the stream with the stamp of the read that completed it."""
-
-    chunk: Chunk
-    stamp_ns: int
 
 
 def record(capture: Capture, planned: Planned, *, origin_ns: int, measure_start_ns: int) -> RequestRecord:
@@ -65,17 +59,17 @@ def record_in_slices(
 
     Intended times are relative to `measure_start_ns`, the record's to `origin_ns` (both raw stamps).
     """
-    raw = b"".join(capture.parts)
-    response, error = _response(raw, capture)
-    events: list[Timed] = []
-    if response is not None and _is_stream(response):
-        events = yield from _events(response, capture)
-    failure = capture.error or error or _failure(response, events)
-    output = [event for event in events if event.chunk.event_class.is_output]
-    usage = next((e.chunk.usage for e in reversed(events) if e.chunk.usage), None)
-    produced = usage.completion_tokens if usage else None
-    head = response.head_bytes if response else None
-    intended = planned.t_intended_ns
+    framing, raw = capture.framing, b"".join(capture.parts)
+    stamps = _Stamps(capture, origin_ns)
+    seen = _Seen(stamps)
+    if _is_stream(framing):
+        decoder = sse.SseDecoder()
+        for piece in _slices(raw, framing.segments):
+            seen.take(decoder.feed(piece))
+            yield
+        seen.take(filter(None, [decoder.close()]))
+    failure = capture.error or _failure(capture, seen, raw)
+    intended, head, usage = planned.t_intended_ns, framing.head_bytes, seen.usage
     return RequestRecord(
         index=planned.index,
         phase=planned.phase,
@@ -84,61 +78,100 @@ def record_in_slices(
         t_intended_ns=None if intended is None else intended + measure_start_ns - origin_ns,
         t_sent_ns=capture.t_sent_ns - origin_ns,
         t_end_ns=capture.t_end_ns - origin_ns,
-        t_headers_ns=_stamp_at(capture, head) - origin_ns if head else None,
-        t_first_visible_ns=next((e.stamp_ns - origin_ns for e in output if e.chunk.visible_text), None),
-        output_ns=tuple(event.stamp_ns - origin_ns for event in output),
-        output_tokens_by_event=chunks.tokens_by_output_event(event.chunk for event in events),
-        events=dict(Counter(event.chunk.event_class.value for event in events)),
-        http_status=response.status or None if response else None,
+        t_headers_ns=_Stamps(capture, origin_ns).at_raw(head) if head else None,
+        t_first_visible_ns=seen.first_visible_ns,
+        output_ns=tuple(seen.output_ns),
+        output_tokens_by_event=chunks.tokens_by_output_event(seen.chunks),
+        events=dict(seen.counts),
+        http_status=framing.status or None,
         prompt_tokens=usage.prompt_tokens if usage else None,
         cached_tokens=usage.cached_tokens if usage else None,
-        output_tokens=produced,
-        output_tokens_source="none" if produced is None else "usage",
-        finish_reason=next((e.chunk.finish_reason for e in events if e.chunk.finish_reason), None),
-        request_id=next((e.chunk.request_id for e in events if e.chunk.request_id), None),
+        output_tokens=usage.completion_tokens if usage else None,
+        output_tokens_source="usage" if usage and usage.completion_tokens is not None else "none",
+        finish_reason=seen.finish_reason,
+        request_id=seen.request_id,
         error="the run ended before the answer did" if capture.cut else failure,
         bytes_in=len(raw),
     )
 
 
-def _response(raw: bytes, capture: Capture) -> tuple[http1.Response | None, str | None]:
-    if not raw:
-        return None, None if capture.error or capture.cut else "the server closed without an answer"
-    try:
-        return http1.decode(raw, closed=capture.closed), None
-    except http1.BrokenMessage as broken:
-        return None, f"not an HTTP answer: {broken}"
+class _Stamps:
+    """From offsets to the stamps of the reads that delivered them; asked in ascending order only."""
+
+    def __init__(self, capture: Capture, origin_ns: int) -> None:
+        self._capture, self._origin_ns = capture, origin_ns
+        self._segment = self._read = 0
+
+    def at_body(self, body_end: int) -> int:
+        """The stamp of the read that completed the first `body_end` bytes of the body."""
+        segments = self._capture.framing.segments
+        while (part := segments[self._segment]).body_start + part.length < body_end:
+            self._segment += 1
+        return self.at_raw(part.raw_start + body_end - part.body_start)
+
+    def at_raw(self, raw_end: int) -> int:
+        """The stamp of the read that completed the first `raw_end` raw bytes."""
+        ends = self._capture.ends
+        while ends[self._read] < raw_end:
+            self._read += 1
+        return self._capture.stamps[self._read] - self._origin_ns
 
 
-def _is_stream(response: http1.Response) -> bool:
-    kind = response.header("content-type") or ""
-    return response.status == 200 and kind.partition(";")[0].strip().lower() == "text/event-stream"
+@dataclass(slots=True)
+class _Seen:
+    """What the events of a stream came to, so far."""
+
+    stamps: _Stamps
+    chunks: list[Chunk] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+    output_ns: list[int] = field(default_factory=list)
+    first_visible_ns: int | None = None
+    usage: Usage | None = None
+    finish_reason: str | None = None
+    request_id: str | None = None
+    error: str | None = None
+    done: bool = False
+
+    def take(self, events: Iterable[sse.SseEvent]) -> None:
+        """Take in the next events. A truncated one is none: half of its JSON may be missing."""
+        for event in events:
+            if not event.truncated:
+                self._take(chunks.classify(event), event.end)
+
+    def _take(self, chunk: Chunk, end: int) -> None:
+        self.chunks.append(chunk)
+        self.counts[chunk.event_class.value] += 1
+        if chunk.event_class.is_output:
+            stamp_ns = self.stamps.at_body(end)
+            self.output_ns.append(stamp_ns)
+            if self.first_visible_ns is None and chunk.visible_text:
+                self.first_visible_ns = stamp_ns
+        self.usage = chunk.usage or self.usage
+        self.finish_reason = self.finish_reason or chunk.finish_reason
+        self.request_id = self.request_id or chunk.request_id
+        self.error = self.error or chunk.error
+        self.done = self.done or chunk.event_class is EventClass.DONE
 
 
-def _events(response: http1.Response, capture: Capture) -> Generator[None, None, list[Timed]]:
-    decoder = sse.SseDecoder()
-    timed: list[Timed] = []
-
-    def take(events: Sequence[sse.SseEvent]) -> None:
-        # A truncated event is none: half of its JSON may be missing.
-        whole = [event for event in events if not event.truncated]
-        ends = response.raw_ends([event.end for event in whole])
-        timed.extend(
-            Timed(chunks.classify(event), _stamp_at(capture, end))
-            for event, end in zip(whole, ends, strict=True)
-        )
-
-    for start in range(0, len(response.body), SLICE_BYTES):
-        take(decoder.feed(response.body[start : start + SLICE_BYTES]))
-        yield
-    last = decoder.close()
-    take([last] if last else [])
-    return timed
+def _slices(raw: bytes, segments: Sequence[Segment]) -> Iterator[bytes]:
+    """The body in order, in pieces of about SLICE_BYTES."""
+    pieces: list[bytes] = []
+    size = 0
+    for part in segments:
+        for start in range(part.raw_start, part.raw_start + part.length, SLICE_BYTES):
+            piece = raw[start : min(start + SLICE_BYTES, part.raw_start + part.length)]
+            pieces.append(piece)
+            size += len(piece)
+            if size >= SLICE_BYTES:
+                yield b"".join(pieces)
+                pieces, size = [], 0
+    if pieces:
+        yield b"".join(pieces)
 
 
-def _stamp_at(capture: Capture, raw_end: int) -> int:
-    """The stamp of the read that delivered the last of the first `raw_end` bytes."""
-    return capture.stamps[bisect_left(capture.ends, raw_end)]
+def _is_stream(framing: ResponseFraming) -> bool:
+    kind = framing.header("content-type") or ""
+    return framing.status == 200 and kind.partition(";")[0].strip().lower() == "text/event-stream"
 
 
 def _outcome(capture: Capture, failure: str | None) -> Outcome:
@@ -147,19 +180,19 @@ def _outcome(capture: Capture, failure: str | None) -> Outcome:
     return "failed" if failure else "ok"
 
 
-def _failure(response: http1.Response | None, events: Sequence[Timed]) -> str | None:
-    """Why an answer that came is not a complete one; None if it is."""
-    if response is None:
-        return None
-    if response.status != 200:
-        said = _message(response.body) or response.reason
-        return f"HTTP {response.status}: {said}".rstrip(": ")
-    if not _is_stream(response):
-        return f"answered with {response.header('content-type') or 'no content type'} and not a stream"
-    for event in events:
-        if event.chunk.event_class is EventClass.ERROR:
-            return f"error in the stream: {event.chunk.error}"
-    if not any(e.chunk.event_class is EventClass.DONE or e.chunk.finish_reason for e in events):
+def _failure(capture: Capture, seen: _Seen, raw: bytes) -> str | None:
+    """Why what came is not a complete answer; None if it is."""
+    framing = capture.framing
+    if framing.head_bytes is None:
+        return "the server closed without an answer"
+    if framing.status != 200:
+        body = b"".join(raw[part.raw_start : part.raw_start + part.length] for part in framing.segments)
+        return f"HTTP {framing.status}: {_message(body) or framing.reason}".rstrip(": ")
+    if not _is_stream(framing):
+        return f"answered with {framing.header('content-type') or 'no content type'} and not a stream"
+    if seen.error:
+        return f"error in the stream: {seen.error}"
+    if not seen.done and not seen.finish_reason:
         return "the stream broke off before its end"
     return None
 

@@ -80,7 +80,9 @@ class RequestRecord:
 
     def to_json(self) -> str:
         """One line of records.jsonl, without the line end."""
-        return json.dumps(asdict(self), separators=(",", ":"), ensure_ascii=False)
+        # Not asdict(), which copies every stamp: this runs while other streams are being stamped.
+        row = {name: getattr(self, name) for name in self.__slots__}
+        return json.dumps(row, separators=(",", ":"), ensure_ascii=False)
 
     @classmethod
     def from_json(cls, line: str) -> RequestRecord:

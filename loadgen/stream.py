@@ -111,31 +111,33 @@ def exchange(connections: Connections, request: bytes, capture: Capture) -> None
     now = time.perf_counter_ns
     capture.t_sent_ns = now()
     connection = None
-    framing = ResponseFraming()
     whole = False
     try:
         connection = connections.take()
         connection.sendall(request)
-        whole = _receive(connection, framing, capture)
+        whole = _receive(connection, capture)
     except Cut:
         capture.cut = True
-    except (OSError, BrokenMessage, TooSlow) as error:
+    except BrokenMessage as broken:
+        capture.error = f"not an HTTP answer: {broken}"
+    except (OSError, TooSlow) as error:
         capture.error = str(error) or type(error).__name__
     finally:
         # The last byte's stamp, not the time at which this line was reached.
         done = whole and capture.stamps
         capture.t_end_ns = capture.stamps[-1] if done else now()
         if connection is not None:
-            if whole and not capture.closed and _keeps_alive(framing):
+            if whole and not capture.closed and _keeps_alive(capture.framing):
                 connections.give_back(connection)
             else:
                 connection.close()
 
 
-def _receive(connection: Any, framing: ResponseFraming, capture: Capture) -> bool:
+def _receive(connection: Any, capture: Capture) -> bool:
     """Read until the answer is whole or the peer closes; whether it is whole."""
     receive, now = connection.recv, time.perf_counter_ns
-    keep, stamp, end = capture.parts.append, capture.stamps.append, capture.ends.append
+    framing, keep = capture.framing, capture.parts.append
+    stamp, end = capture.stamps.append, capture.ends.append
     size = 0
     while True:
         data = receive(READ_BYTES)

@@ -41,6 +41,9 @@ def capture(*reads: tuple[int, bytes], closed: bool = True, head: bytes = HEAD, 
         made.parts.append(whole)
         made.stamps.append(stamp)
         made.ends.append(size)
+        made.framing.feed(whole)
+    if closed:
+        made.framing.close()
     return made
 
 
@@ -197,7 +200,7 @@ def test_an_answer_that_is_no_stream_is_a_failure() -> None:
     [
         (Capture(SENT, t_end_ns=3_000, closed=True), "the server closed without an answer"),
         (Capture(SENT, t_end_ns=3_000, error="Connection refused"), "Connection refused"),
-        (capture((2_100, b""), head=b"SSH-2.0-x\r\n"), "not an HTTP answer"),
+        (capture((2_100, b""), head=b"HTTP/1.1 200 O"), "the server closed without an answer"),
     ],
 )
 def test_what_is_no_answer_is_a_failure_with_its_reason(seen: Capture, told: str) -> None:

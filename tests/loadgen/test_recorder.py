@@ -14,7 +14,10 @@ EVENT = b'data: {"choices":[{"delta":{"content":"b"}}]}\n\n'
 
 def capture(events: int = 1) -> Capture:
     data = HEAD + EVENT * events + b"data: [DONE]\n\n"
-    return Capture(t_sent_ns=100, t_end_ns=300, parts=[data], stamps=[300], ends=[len(data)], closed=True)
+    made = Capture(t_sent_ns=100, t_end_ns=300, parts=[data], stamps=[300], ends=[len(data)], closed=True)
+    made.framing.feed(data)
+    made.framing.close()
+    return made
 
 
 def planned(index: int) -> Planned:

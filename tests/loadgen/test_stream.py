@@ -4,6 +4,7 @@ import json
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import Thread
 
 import gevent
 import pytest
@@ -132,3 +133,21 @@ def test_an_exchange_can_be_ended_from_outside(
 def test_a_name_that_does_not_exist_is_told_before_the_run() -> None:
     with pytest.raises(Failed, match="cannot be resolved"):
         Connections.to(parse_target("http://no-such-host.invalid:1"), connect_timeout_s=1)
+
+
+def test_a_peer_that_speaks_no_http_is_a_failure() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def greet() -> None:
+            peer, _ = server.accept()
+            with peer:
+                peer.sendall(b"SSH-2.0-x\r\n")
+                peer.recv(65_536)
+
+        thread = Thread(target=greet)
+        thread.start()
+        with connected(f"http://127.0.0.1:{server.getsockname()[1]}") as connections:
+            made, _ = ask(connections)
+        thread.join()
+    assert made.outcome == "failed"
+    assert "not an HTTP answer" in str(made.error)
