@@ -8,12 +8,28 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from serving.config.units import Duration, Size
 from serving.modes import AnyMode
 
 Scalar = str | int | float | bool
+
+
+def _cores(value: Any) -> Any:
+    counts = type(value) is int and value > 0
+    listed = (
+        isinstance(value, list | tuple) and len(value) > 0 and all(type(n) is int and n >= 0 for n in value)
+    )
+    if listed and len(set(value)) == len(value):
+        return tuple(value)
+    if value == "auto" or counts:
+        return value
+    raise ValueError("is no choice of cores; write auto, how many each engine gets, or a list such as [0, 1]")
+
+
+Cores = Annotated[Literal["auto"] | int | tuple[int, ...], BeforeValidator(_cores)]
+"""CPU: all of the machine's cores shared out, so many for each engine, or these shared out."""
 
 
 class Section(BaseModel):
@@ -31,7 +47,9 @@ class EngineSection(Section):
     max_num_seqs: Annotated[int, Field(gt=0)] | None = None
     kv_cache_memory: Size | None = None
     gpu_memory_utilization: Annotated[float, Field(gt=0, le=1)] | None = None
+    cores: Cores = "auto"
     start_timeout: Duration = 1200.0
+    stuck_after: Duration = 60.0
     args: dict[str, Scalar | list[Scalar] | dict[str, Any]] = {}
 
 
