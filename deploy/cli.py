@@ -111,7 +111,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(_version())
             return 0
         parser.print_help()
-        return 0 if not words else EXIT_USAGE
+        return EXIT_USAGE
     command = COMMANDS.get(words[0])
     if command is None:
         return _unknown(words[0])

@@ -5,9 +5,8 @@ Owns: the phases of waiting. Knows nothing about what is waited for.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
-from typing import Literal
+from typing import Literal, Protocol
 
 from serving.gateway.limits import GatewayLimits
 
@@ -18,10 +17,20 @@ Wait = Literal["body", "first byte", "next byte", "total", "shutdown"]
 _SLACK = 0.1
 
 
+class Timer(Protocol):
+    """What of `asyncio.Timeout` is used."""
+
+    def expired(self) -> bool:
+        """Whether it has ended the block."""
+
+    def reschedule(self, when: float | None) -> None:
+        """Let it end the block at this time of the loop's clock."""
+
+
 class Patience:
     """Watches over one request from inside an `asyncio.timeout` block."""
 
-    def __init__(self, timer: asyncio.Timeout, limits: GatewayLimits, clock: Callable[[], float]) -> None:
+    def __init__(self, timer: Timer, limits: GatewayLimits, clock: Callable[[], float]) -> None:
         self.wait: Wait = "body"
         self._timer = timer
         self._clock = clock

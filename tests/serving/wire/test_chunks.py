@@ -132,8 +132,10 @@ def test_without_token_counts_from_the_server_there_are_none() -> None:
 
 def test_a_responses_stream_is_read() -> None:
     usage = {"input_tokens": 5, "output_tokens": 3, "input_tokens_details": {"cached_tokens": 2}}
-    done = {"id": "resp_1", "model": "m", "status": "completed", "usage": usage, "error": None}
-    done["output"] = [{"type": "message", "content": [{"type": "output_text", "text": "Hi"}]}]
+    output = [{"type": "message", "content": [{"type": "output_text", "text": "Hi"}]}]
+    done = {
+        "id": "resp_1", "model": "m", "status": "completed", "usage": usage, "error": None, "output": output
+    }  # fmt: skip
     chunks = [
         read({"type": "response.created", "response": {"id": "resp_1", "model": "m"}}),
         read({"type": "response.reasoning_text.delta", "delta": "hm"}),
