@@ -6,8 +6,8 @@ Owns: reading recipes.toml, choosing one, and its pip arguments. Knows nothing a
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -52,6 +52,8 @@ class Recipe:
     free_bytes: int
     """What the disk must have free before the install begins."""
     steps: Sequence[Step]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Variables that this build of vLLM needs, for every engine of the environment."""
     alias_version: str | None = None
     """If set, the version under which the distribution is also known as `vllm`."""
 

@@ -38,9 +38,7 @@ _BEGINNINGS = (
     (StartStage.KV_CACHE, re.compile(r"KV cache size: [\d,]+ tokens")),
     (
         StartStage.WARMING_UP,
-        re.compile(
-            r"Capturing CUDA graphs|\[backbone\] (?:saved|Directly load) |Directly load AOT|saved AOT compiled"
-        ),
+        re.compile(r"Capturing CUDA graphs|Directly load AOT|saved AOT compiled"),
     ),
     (StartStage.OPENING, re.compile(r"Starting vLLM (?:API )?server|Application startup complete")),
 )

@@ -140,7 +140,8 @@ def is_dir(path: str) -> bool:
 async def test_torchs_precompiled_headers_outlive_the_temporary_folder(tmp_path: Path) -> None:
     script = (
         "import getpass, os, pathlib\n"
-        "(pathlib.Path(os.environ['TMPDIR']) / f'torchinductor_{getpass.getuser()}' / 'header').write_text('x')"
+        "folder = pathlib.Path(os.environ['TMPDIR']) / f'torchinductor_{getpass.getuser()}'\n"
+        "(folder / 'header').write_text('x')"
     )
     cache = tmp_path / "cache" / "torchinductor"
     environment = {"TORCHINDUCTOR_CACHE_DIR": str(cache)}

