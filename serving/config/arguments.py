@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from serving.facts.load_flags import first_spellings
 from serving.modes import MODES
 
 _LOOPBACK = "engines listen on loopback only; applications use gateway.host and gateway.port"
@@ -39,17 +40,14 @@ OWNED: Mapping[str, str] = {
     "--config": "write its flags here, under engine.args",
     "--middleware": "the gateway is where requests are changed",
 }
-_SHORT = {"tp": "tensor-parallel-size", "pp": "pipeline-parallel-size", "dp": "data-parallel-size"} | {
-    "q": "quantization", "sc": "speculative-config", "ep": "enable-expert-parallel"
-}  # fmt: skip
 _NAME = re.compile(r"[a-z0-9][A-Za-z0-9-]*(\.[\w.-]+)?")
 
 
 def flag_of(key: str) -> str:
-    """The flag that a key means: `max_num_seqs`, `max-num-seqs` and `--max-num-seqs` are one."""
+    """The flag that a key means: `max_num_seqs` and `--max-num-seqs` are one, `tp` is the short `-tp`."""
     head, dot, rest = key.strip().lstrip("-").partition(".")
     name = head.replace("_", "-")
-    return f"--{_SHORT.get(name, name)}{dot}{rest}"
+    return f"{first_spellings().get(f'-{name}', f'--{name}')}{dot}{rest}"
 
 
 def argument_problems(args: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
@@ -58,16 +56,22 @@ def argument_problems(args: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]
     by_mode = {flag: mode.model_fields["kind"].default for mode in MODES for flag in mode.owns}
     for key in args:
         flag = flag_of(key)
-        base = flag.partition(".")[0].replace("--no-", "--", 1)
+        base = _first(flag.partition(".")[0])
+        same = base + flag[len(flag.partition(".")[0]) :]
         if not _NAME.fullmatch(flag[2:]):
             yield key, "is not a flag's name", "write it like max_num_batched_tokens: 2048"
-        elif flag in seen:
-            yield key, f"is the same flag as '{seen[flag]}'", "keep one of them"
+        elif same in seen:
+            yield key, f"is the same flag as '{seen[same]}'", "keep one of them"
         elif base in by_mode:
             yield key, f"{base} is decided by a mode", f"use a mode {{kind: {by_mode[base]}, ...}}"
         elif base in OWNED or base.startswith(("--uvicorn-", "--ssl-")):
             yield key, f"{base} is decided by teapot", OWNED.get(base, _LOOPBACK)
-        seen.setdefault(flag, key)
+        seen.setdefault(same, key)
+
+
+def _first(flag: str) -> str:
+    """One name for all spellings, also the negative ones: `--no-x` and `--disable-x` are `--enable-x`."""
+    return first_spellings().get(flag, flag.replace("--no-", "--", 1))
 
 
 def argument_flags(args: Mapping[str, Any]) -> Iterator[tuple[str, str, tuple[str, ...]]]:

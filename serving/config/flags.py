@@ -10,22 +10,22 @@ import json
 import math
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from serving.config.arguments import argument_flags
 from serving.config.document import Document, KeyPath
+from serving.config.layout import default_kv_cache_bytes, layout_problems
 from serving.config.schema import Deployment
+from serving.config.variables import TEAPOT, dropped, engine_variables
 from serving.errors import Failed, Problem
 from serving.facts.load import histogram_buckets
-from serving.modes.mode import Device, EngineContext, ModelFacts, Setting
+from serving.facts.load_flags import knowledge
+from serving.modes.mode import Device, EngineContext, EngineSlot, MachineFacts, ModelFacts, Setting
 
 SERVER_MODULE = "vllm.entrypoints.openai.api_server"
 LOOPBACK = "127.0.0.1"
-CPU_KV_CACHE_BYTES = 2 * 1024**3
-"""Given where a deployment says nothing: on CPU vLLM would otherwise reserve most of the machine."""
 SHUTDOWN_MARGIN_S = 10
 """SIGTERM with requests in flight hangs vLLM 0.32 where its time-out is shorter than they are."""
-_TEAPOT = "teapot"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +45,10 @@ class Placement:
     """Of the engine's folders and cores."""
 
 
+_NOWHERE = Placement(python="python", port=1, model_path="model", model_name="model")
+"""Enough to see which flags there will be."""
+
+
 @dataclass(frozen=True, slots=True)
 class EngineCommand:
     """What starts an engine. `environment` is added to the parent's."""
@@ -53,6 +57,8 @@ class EngineCommand:
     environment: Mapping[str, str]
     settings: tuple[Setting, ...]
     """Every flag, then every variable, with its source."""
+    unset: tuple[str, ...] = ()
+    """Variables of the parent that the engine must not get."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,18 +71,38 @@ class _Given:
 
 
 def engine_context(
-    deployment: Deployment, *, device: Device, version: str, model: ModelFacts | None
+    deployment: Deployment,
+    *,
+    device: Device,
+    version: str,
+    model: ModelFacts | None,
+    machine: MachineFacts | None = None,
 ) -> EngineContext:
-    """What the modes of a deployment need to know, with the KV cache that teapot gives by default."""
-    default = CPU_KV_CACHE_BYTES if device == "cpu" else None
+    """What the modes of a deployment need to know, with the KV cache that teapot gives by default.
+
+    What only a caller can know (draft, inherited variables, paths) is put in with `dataclasses.replace`, and
+    `engine_contexts` makes one for each engine of it.
+    """
+    engine = deployment.engine
+    default = default_kv_cache_bytes(deployment, machine) if device == "cpu" else None
     return EngineContext(
         device=device,
         version=version,
         model=model,
-        kv_cache_bytes=deployment.engine.kv_cache_memory or default,
-        max_model_len=deployment.engine.max_model_len or (model.max_position if model else None),
+        kv_cache_bytes=engine.kv_cache_memory or default,
+        max_model_len=engine.max_model_len or (model.max_position if model else None),
         kinds=frozenset(mode.kind for mode in deployment.modes),
+        machine=machine,
+        gpu_memory_utilization=engine.gpu_memory_utilization,
+        args={flag: " ".join(words) or None for _, flag, words in argument_flags(engine.args)},
     )
+
+
+def engine_contexts(shared: EngineContext, slots: Sequence[EngineSlot]) -> tuple[EngineContext, ...]:
+    """The context of each engine: its own slot, and the other engines as its peers."""
+    each = [replace(shared, slot=slot) for slot in slots]
+    peers = [tuple(other for other in each if other is not one) for one in each]
+    return tuple(replace(one, peers=others) for one, others in zip(each, peers, strict=True))
 
 
 def engine_command(
@@ -90,7 +116,9 @@ def engine_command(
         *_modes(deployment, document, context),
         *_arguments(deployment, document),
     ]
-    variables = _variables(deployment, document, placement, context)
+    variables = engine_variables(
+        deployment, document, context, placement.environment, offline=placement.offline
+    )
     argv = [placement.python, "-m", SERVER_MODULE]
     for item in given:
         argv += _joined(item)
@@ -98,38 +126,66 @@ def engine_command(
         Setting(item.flag, shlex.join(item.words) if item.words else None, item.source) for item in given
     ]
     environment = {setting.name: str(setting.value) for setting in variables}
-    return EngineCommand(tuple(argv), environment, (*flags, *variables))
+    return EngineCommand(tuple(argv), environment, (*flags, *variables), dropped(variables))
 
 
-def startup_problems(deployment: Deployment, document: Document, context: EngineContext) -> list[Problem]:
-    """All that keeps a deployment from starting here and with this version of teapot."""
-    found: list[Problem] = []
-    for index, mode in enumerate(deployment.modes):
-        where = document.where(("modes", index))
-        if not mode.runs:
-            found.append(Problem(f"mode '{mode.kind}' cannot be started yet in this version", where))
-        found += [
-            Problem(problem.what, problem.where or where, problem.fix) for problem in mode.problems(context)
-        ]
-    if deployment.replicas > 1:
-        what = f"{deployment.replicas} replicas cannot be started yet in this version"
-        found.append(Problem(what, document.where(("replicas",)), "set replicas: 1"))
-    engine, model = deployment.engine, context.model
-    if engine.gpu_memory_utilization is not None and context.device == "cpu":
-        where = document.where(("engine", "gpu_memory_utilization"))
-        found.append(Problem("there is no GPU memory on device cpu", where, "use kv_cache_memory"))
-    if engine.max_model_len and model and engine.max_model_len > model.max_position:
-        what = f"{engine.max_model_len} is longer than the {model.max_position} positions of {model.name}"
-        where = document.where(("engine", "max_model_len"))
-        found.append(Problem(what, where, f"set {model.max_position} or less"))
+def startup_problems(deployment: Deployment, document: Document, *contexts: EngineContext) -> list[Problem]:
+    """All that keeps a deployment from starting here, over all of its engines, each problem once."""
+    first = contexts[0]
+    found = [
+        Problem(f"mode '{mode.kind}' cannot be started yet in this version", document.where(("modes", index)))
+        for index, mode in enumerate(deployment.modes)
+        if not mode.runs
+    ]
+    if first.machine is not None:
+        found += layout_problems(deployment, document, first.machine, device=first.device)
+    found += _section_problems(deployment, document, first)
+    for context in contexts:
+        for index, mode in enumerate(deployment.modes):
+            where = document.where(("modes", index))
+            found += [Problem(p.what, p.where or where, p.fix) for p in mode.problems(context)]
+        command = engine_command(deployment, document, _NOWHERE, context)
+        found += accepted_problems(command.settings, context.version)
+    return list(dict.fromkeys(found))
+
+
+def check_startable(deployment: Deployment, document: Document, *contexts: EngineContext) -> None:
+    """Refuse before anything is paid for. Raises: Failed with all of `startup_problems`."""
+    problems = startup_problems(deployment, document, *contexts)
+    if problems:
+        raise Failed.of(problems)
+
+
+def accepted_problems(settings: Sequence[Setting], version: str) -> list[Problem]:
+    """What the vLLM version at hand would not take of a command; nothing where its flags were never read."""
+    known = knowledge(version)
+    if known is None:
+        return []
+    found = []
+    for setting in settings:
+        if setting.name.startswith("-"):
+            complaint = known.flag(setting.name, shlex.split(setting.value or ""))
+        else:
+            complaint = known.variable(setting.name)
+        if complaint:
+            found.append(Problem(complaint[0], setting.source, complaint[1]))
     return found
 
 
-def check_startable(deployment: Deployment, document: Document, context: EngineContext) -> None:
-    """Refuse before anything is paid for. Raises: Failed with all of `startup_problems`."""
-    problems = startup_problems(deployment, document, context)
-    if problems:
-        raise Failed.of(problems)
+def _section_problems(
+    deployment: Deployment, document: Document, context: EngineContext
+) -> Iterator[Problem]:
+    engine, model = deployment.engine, context.model
+    if engine.gpu_memory_utilization is not None and context.device == "cpu":
+        where = document.where(("engine", "gpu_memory_utilization"))
+        yield Problem("there is no GPU memory on device cpu", where, "use kv_cache_memory")
+    if engine.cores != "auto" and context.device != "cpu":
+        what = f"cores are shared out on device cpu only and this is {context.device}"
+        yield Problem(what, document.where(("engine", "cores")), "leave it out")
+    if engine.max_model_len and model and engine.max_model_len > model.max_position:
+        what = f"{engine.max_model_len} is longer than the {model.max_position} positions of {model.name}"
+        where = document.where(("engine", "max_model_len"))
+        yield Problem(what, where, f"set {model.max_position} or less")
 
 
 def _source(document: Document, path: KeyPath) -> str:
@@ -140,8 +196,8 @@ def _own(deployment: Deployment, document: Document, placement: Placement) -> It
     model = _source(document, ("model",))
     yield _Given("--model", (placement.model_path,), model)
     yield _Given("--served-model-name", (placement.model_name,), model)
-    yield _Given("--host", (LOOPBACK,), _TEAPOT)
-    yield _Given("--port", ("<a free port>" if placement.port is None else str(placement.port),), _TEAPOT)
+    yield _Given("--host", (LOOPBACK,), TEAPOT)
+    yield _Given("--port", ("<a free port>" if placement.port is None else str(placement.port),), TEAPOT)
     drain_s = math.ceil(deployment.gateway.drain_timeout) + SHUTDOWN_MARGIN_S
     yield _Given("--shutdown-timeout", (str(drain_s),), _source(document, ("gateway", "drain_timeout")))
 
@@ -160,7 +216,7 @@ def _sized(deployment: Deployment, document: Document, context: EngineContext) -
 
 
 def _observed(deployment: Deployment, document: Document) -> Iterator[_Given]:
-    yield _Given("--enable-prompt-tokens-details", (), _TEAPOT)
+    yield _Given("--enable-prompt-tokens-details", (), TEAPOT)
     families = {"time_to_first_token": deployment.slo.ttft, "inter_token_latency": deployment.slo.tpot}
     families["request_latency"] = deployment.slo.e2e
     buckets = {}
@@ -177,31 +233,17 @@ def _modes(deployment: Deployment, document: Document, context: EngineContext) -
     for index, mode in enumerate(deployment.modes):
         source = _source(document, ("modes", index))
         for flag, value in mode.flags(context):
-            yield _Given(flag, () if value is None else (value,), source)
+            yield _Given(flag, _words(value), source)
+
+
+def _words(value: str | Sequence[str] | None) -> tuple[str, ...]:
+    """What follows a mode's flag: nothing, one word, or several."""
+    return () if value is None else (value,) if isinstance(value, str) else tuple(value)
 
 
 def _arguments(deployment: Deployment, document: Document) -> Iterator[_Given]:
     for key, flag, words in argument_flags(deployment.engine.args):
         yield _Given(flag, words, _source(document, ("engine", "args", key)))
-
-
-def _variables(
-    deployment: Deployment, document: Document, placement: Placement, context: EngineContext
-) -> Sequence[Setting]:
-    variables = {"VLLM_NO_USAGE_STATS": Setting("VLLM_NO_USAGE_STATS", "1", _TEAPOT)}
-    if placement.offline:
-        variables["HF_HUB_OFFLINE"] = Setting("HF_HUB_OFFLINE", "1", f"{_TEAPOT}: all files are local")
-    space, rest = divmod(context.kv_cache_bytes or 0, 1024**3)
-    if context.device == "cpu" and space and not rest:
-        # The variable wins over the flag, so one inherited from a shell would silently resize the cache.
-        source = _source(document, ("engine", "kv_cache_memory"))
-        variables["VLLM_CPU_KVCACHE_SPACE"] = Setting("VLLM_CPU_KVCACHE_SPACE", str(space), source)
-    for name, value in placement.environment.items():
-        variables[name] = Setting(name, value, _TEAPOT)
-    for index, mode in enumerate(deployment.modes):
-        for name, value in mode.environment(context).items():
-            variables[name] = Setting(name, value, _source(document, ("modes", index)))
-    return tuple(variables.values())
 
 
 def _joined(given: _Given) -> list[str]:

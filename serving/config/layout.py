@@ -17,6 +17,9 @@ from serving.modes.mode import Device, EngineSlot, MachineFacts, Role
 from serving.modes.parallel import Parallel
 
 M = TypeVar("M")
+CPU_KV_CACHE_BYTES = 2 * 1024**3
+"""Given where a deployment says nothing: on CPU vLLM would otherwise reserve most of the machine."""
+_KV_STEP = 256 * 1024**2
 FIRST_SIDE_CHANNEL_PORT = 5600
 SIDE_CHANNEL_STEP = 100
 """vLLM adds an engine's data-parallel rank to its port, so the ports of two engines stand well apart."""
@@ -55,18 +58,30 @@ def engine_slots(
     return tuple(slots)
 
 
+def default_kv_cache_bytes(deployment: Deployment, machine: MachineFacts | None) -> int:
+    """On CPU, where nobody said: 2 GiB an engine, less where all of them would fill half of the memory."""
+    most = CPU_KV_CACHE_BYTES
+    if machine is not None:
+        most = min(most, machine.memory_available_bytes // (2 * len(_roles(deployment))))
+    return max(most // _KV_STEP, 1) * _KV_STEP
+
+
 def ranks(deployment: Deployment) -> int:
-    """Worker processes of one engine: tensor times pipeline times data parallelism."""
+    """Worker processes of one engine on this machine, each of which needs cores or a device."""
     parallel = _mode(deployment, Parallel)
-    return parallel.tensor * parallel.pipeline * parallel.data if parallel else 1
+    return parallel.local_ranks if parallel else 1
 
 
 def layout_problems(
     deployment: Deployment, document: Document, machine: MachineFacts, *, device: Device
 ) -> list[Problem]:
     """What the machine has too few of for the engines that are asked for."""
-    problems = _too_few_cores if device == "cpu" else _too_few_devices
-    return list(problems(deployment, document, machine))
+    if device != "cpu":
+        return list(_too_few_devices(deployment, document, machine))
+    return [
+        *_too_few_cores(deployment, document, machine),
+        *_too_little_memory(deployment, document, machine),
+    ]
 
 
 def _too_few_cores(deployment: Deployment, document: Document, machine: MachineFacts) -> Iterator[Problem]:
@@ -88,6 +103,21 @@ def _too_few_cores(deployment: Deployment, document: Document, machine: MachineF
         what = f"{engines} engines need {engines * each} cores and there are {pool}"
         fix = "ask for fewer engines or ranks, or for fewer cores each"
         yield Problem(what, where, fix)
+
+
+def _too_little_memory(
+    deployment: Deployment, document: Document, machine: MachineFacts
+) -> Iterator[Problem]:
+    engines, free_bytes = len(_roles(deployment)), machine.memory_available_bytes
+    total_bytes = (deployment.engine.kv_cache_memory or 0) * engines
+    if total_bytes > free_bytes:
+        what = f"{engines} x kv_cache_memory is {_gib(total_bytes)} and {_gib(free_bytes)} of memory are free"
+        fix = f"give each engine less than {_gib(free_bytes // engines)}"
+        yield Problem(what, document.where(("engine", "kv_cache_memory")), fix)
+
+
+def _gib(count: int) -> str:
+    return f"{count / 1024**3:.1f} GiB"
 
 
 def _too_few_devices(deployment: Deployment, document: Document, machine: MachineFacts) -> Iterator[Problem]:

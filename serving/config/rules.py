@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from serving.config.arguments import argument_problems
 from serving.config.document import Document, KeyPath
 from serving.config.schema import Deployment
+from serving.config.variables import env_problems
 from serving.errors import Problem
 
 
@@ -33,6 +34,11 @@ def _contradictions(deployment: Deployment) -> Iterator[tuple[KeyPath, str, str]
         yield ("engine", "gpu_memory_utilization"), what, "give one of the two"
     for key, what, fix in argument_problems(engine.args):
         yield ("engine", "args", key), what, fix
+    for name, what, fix in env_problems(engine.env):
+        yield ("engine", "env", name), what, fix
+    if deployment.replicas > 1 and "disaggregated" in first:
+        what = "the mode disaggregated already says how many engines there are"
+        yield ("replicas",), what, "leave replicas out and raise prefill and decode"
     if gateway.port == gateway.admin_port != 0 and gateway.host == gateway.admin_host:
         what = f"port {gateway.port} is the gateway's own"
         yield ("gateway", "admin_port"), what, "give the admin address another port"

@@ -50,6 +50,7 @@ class EngineSection(Section):
     cores: Cores = "auto"
     start_timeout: Duration = 1200.0
     stuck_after: Duration = 60.0
+    env: dict[str, Scalar] = {}
     args: dict[str, Scalar | list[Scalar] | dict[str, Any]] = {}
 
 
