@@ -1,6 +1,6 @@
-"""Number formats of the KV cache: how many bytes a token really takes, and where that is so.
+"""Number formats of the KV cache and of weights: how many bits they really take, and where that is so.
 
-Owns: the type of a row of formats.toml and its arithmetic. Knows nothing about files, models as such,
+Owns: the types of the rows of formats.toml and their arithmetic. Knows nothing about files, models as such,
 engines or deployment files: shapes come in as counts.
 """
 
@@ -46,6 +46,29 @@ class KvFormat:
         groups = 2 * -(-head_dim // self.group) * self.group_bytes if self.group else 0
         total = data + self.head_bytes + groups
         return total + total % 2 if self.even else total
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WeightFormat:
+    """One way to quantize weights while a model is loaded, by the name `--quantization` takes."""
+
+    name: str
+    bits: int
+    layers: Literal["linear", "experts"]
+    """What is quantized: linear layers and experts, or a mixture's experts alone."""
+    devices: tuple[str, ...]
+    """Where it has a kernel."""
+    source: str
+    date: str
+    note: str = ""
+
+
+def parse_weight_formats(rows: Mapping[str, Mapping[str, Any]]) -> Mapping[str, WeightFormat]:
+    """Give the rows of `[weights.*]` their type. Raises: TypeError on a wrong or missing column."""
+    return {
+        name: WeightFormat(name=name, **{**row, "devices": tuple(row["devices"])})
+        for name, row in rows.items()
+    }
 
 
 def parse_kv_formats(rows: Mapping[str, Mapping[str, Any]]) -> Mapping[str, KvFormat]:

@@ -12,7 +12,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from serving.facts.formats import KvFormat, parse_kv_formats
+from serving.facts.formats import KvFormat, WeightFormat, parse_kv_formats, parse_weight_formats
 from serving.facts.messages import Message, parse_messages
 from serving.facts.metrics import Metric, parse_metrics
 
@@ -21,6 +21,12 @@ from serving.facts.metrics import Metric, parse_metrics
 def kv_formats() -> Mapping[str, KvFormat]:
     """All KV cache formats by the name that `--kv-cache-dtype` takes."""
     return parse_kv_formats(_table("formats")["kv"])
+
+
+@cache
+def weight_formats() -> Mapping[str, WeightFormat]:
+    """All formats that weights can be quantized to while loaded, by the name `--quantization` takes."""
+    return parse_weight_formats(_table("formats")["weights"])
 
 
 @cache

@@ -7,15 +7,20 @@ how an engine is started or how observations are made: those come in as values.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict
 
 from serving.errors import Problem
+from serving.modes.answers import first_difference
 
 Device = Literal["cpu", "cuda", "rocm"]
 Role = Literal["any", "prefill", "decode"]
+CHANGES_ANSWERS = frozenset({"quantized_weights", "quantized_kv"})
+"""Kinds that change greedy answers by their nature."""
+Flag = tuple[str, str | tuple[str, ...] | None]
+"""A flag's name with its value, its several words, or None where it stands alone."""
 MetricKey = tuple[str, tuple[tuple[str, str], ...]]
 """A sample's identity: exposed name, and its labels as sorted (name, value) pairs."""
 
@@ -38,6 +43,8 @@ class ModelFacts:
     """Every layer is full attention of the same shape; else KV bytes are not a simple product."""
     kv_scales: bool | None = None
     """Whether the checkpoint carries scales for a quantized KV cache; None: its files were not looked at."""
+    experts: int = 0
+    """Routed experts of a mixture; 0: a dense model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +101,16 @@ class EngineContext:
     """The drafting model of speculative decoding, where there is one and its config.json is at hand."""
     machine: MachineFacts | None = None
     """None: not looked at (as for `teapot flags` of another machine)."""
+    gpu_memory_utilization: float | None = None
+    """Share of a GPU's total memory; None: vLLM's own default."""
+    args: Mapping[str, str | None] = field(default_factory=dict)
+    """The other flags of the deployment by name (`--enable-sleep-mode`), with value or None."""
+    inherited: Mapping[str, str] = field(default_factory=dict)
+    """Environment variables that the engine would get from its parent."""
+    paths: Mapping[str, str] = field(default_factory=dict)
+    """By the word in the deployment file that names a draft or an adapter: the folder where its files are."""
+    peers: tuple[EngineContext, ...] = ()
+    """The other engines of the same deployment; only their own peers are left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +143,8 @@ class Observation:
     change them; None: no such engine has run yet."""
     ranks: int | None = None
     """Worker processes that were seen living; None: not looked at."""
+    models: Sequence[str] | None = None
+    """The ids of `/v1/models`; None: not looked at."""
 
     def moved(self, name: str, **labels: str) -> float | None:
         """By how much the metric grew over the probe, summed over matching series; None if absent."""
@@ -163,6 +182,8 @@ class Mode(BaseModel):
     """The vLLM flags that this kind decides, so that `engine.args` may not."""
     works_on: ClassVar[str] = "cpu, cuda, rocm"
     """Where the mode really works, for `teapot modes`."""
+    evidence: ClassVar[str] = ""
+    """What shows the mode in effect, for `teapot modes`."""
     keeps_answers: ClassVar[bool] = True
     """Greedy answers should not change by this mode; if they do, the verdict says where they part."""
 
@@ -173,8 +194,8 @@ class Mode(BaseModel):
         fields = self.model_dump(exclude={"kind"}, exclude_none=True)
         return ", ".join(f"{k}={v}" for k, v in fields.items()) or "on"
 
-    def flags(self, context: EngineContext) -> Sequence[tuple[str, str | None]]:
-        """The vLLM flags of this mode, as (`--name`, value or None)."""
+    def flags(self, context: EngineContext) -> Sequence[Flag]:
+        """The vLLM flags of this mode, as (`--name`, value, words or None)."""
         return ()
 
     def environment(self, context: EngineContext) -> Mapping[str, str]:
@@ -188,3 +209,16 @@ class Mode(BaseModel):
     def verdict(self, seen: Observation, context: EngineContext) -> Verdict:
         """Judge from what was observed whether the mode is in effect."""
         return Verdict(self.kind, self.asked(), None, "no evidence is collected for this mode")
+
+    def judge(self, seen: Observation, context: EngineContext) -> Verdict:
+        """The verdict, with a warning where answers that this mode should keep are not the reference's.
+
+        A difference never turns a verdict: numbers that are summed in another order may part greedy answers.
+        """
+        verdict = self.verdict(seen, context)
+        parted = first_difference(seen.answers, seen.reference) if seen.reference is not None else None
+        if parted is None or not self.keeps_answers:
+            return verdict
+        others = sorted(context.kinds & CHANGES_ANSWERS)
+        blame = f" ({' and '.join(others)} may be why)" if others else ""
+        return replace(verdict, warnings=(*verdict.warnings, f"greedy answers changed{blame}: {parted}"))

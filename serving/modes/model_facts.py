@@ -16,6 +16,10 @@ BYTES_PER_PARAM: Mapping[str, float] = {"float32": 4.0, "bfloat16": 2.0, "float1
 _OTHER_LAYERS = ("sliding_window", "kv_lora_rank", "layers_block_type", "attn_layer_period", "full_attn_idxs")
 """Keys of models whose layers do not all store the same keys and values (windows, MLA, state space)."""
 
+_EXPERTS = ("num_local_experts", "num_experts", "n_routed_experts")
+_KV_SCALES = ("kv_cache_scheme", "kv_cache_quant_algo")
+"""Where compressed-tensors and ModelOpt say that a checkpoint carries scales of the KV cache."""
+
 
 def model_facts(name: str, config: Mapping[str, Any]) -> ModelFacts:
     """Take the facts of a causal language model from its parsed config.json.
@@ -39,6 +43,8 @@ def model_facts(name: str, config: Mapping[str, Any]) -> ModelFacts:
         weight_bytes_per_param=_bytes_per_param(config, shape),
         quantization=_quantization(config),
         uniform_layers=_uniform(shape),
+        kv_scales=_kv_scales(config),
+        experts=next((int(shape[key]) for key in _EXPERTS if isinstance(shape.get(key), int)), 0),
     )
 
 
@@ -81,6 +87,14 @@ def _quantization(config: Mapping[str, Any]) -> str | None:
     if not isinstance(section, Mapping):
         return None
     return str(section.get("quant_method", "unknown"))
+
+
+def _kv_scales(config: Mapping[str, Any]) -> bool | None:
+    """Whether the config promises scales for the KV cache; None where it says nothing of them."""
+    section = config.get("quantization_config")
+    if not isinstance(section, Mapping):
+        return None
+    return any(section.get(key) is not None for key in _KV_SCALES) or None
 
 
 def _uniform(shape: Mapping[str, Any]) -> bool:

@@ -1,18 +1,19 @@
-"""Parallelism: one model on several devices or cores.
+"""Parallelism: one model on several devices, cores or nodes.
 
-Owns: the fields and flags of the mode, and whether heads can be shared out. Knows nothing about
-devices that are really there.
+Owns: the fields, flags and environment of the mode, and the evidence that all its ranks run. Knows nothing
+about which devices or cores are really there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from serving.errors import Problem
-from serving.modes.mode import EngineContext, Mode
+from serving.modes.cores import OMP_BINDING, omp_binding
+from serving.modes.log_lines import engine_config, world
+from serving.modes.mode import EngineContext, Flag, Mode, Observation, Verdict
 
 Degree = Annotated[int, Field(ge=1)]
 
@@ -21,32 +22,119 @@ class Parallel(Mode):
     """Spread one model over several devices."""
 
     summary: ClassVar[str] = "spread one model over several devices"
-    runs: ClassVar[bool] = False
     owns: ClassVar[Sequence[str]] = (
         "--tensor-parallel-size",
         "--pipeline-parallel-size",
         "--data-parallel-size",
         "--enable-expert-parallel",
+        "--distributed-executor-backend",
+        "--nnodes",
+        "--node-rank",
+        "--master-addr",
+        "--master-port",
     )
-    works_on: ClassVar[str] = "tensor: cpu, cuda, rocm; pipeline, data, expert: cuda, rocm"
+    works_on: ClassVar[str] = (
+        "tensor, several nodes: cpu, cuda, rocm; pipeline, data, expert, executor ray: cuda, rocm"
+    )
+    evidence: ClassVar[str] = (
+        "all ranks in the log and, where looked at, as many workers alive; a request answered"
+    )
 
     kind: Literal["parallel"] = "parallel"
     tensor: Degree = Field(1, description="ranks that share every layer")
     pipeline: Degree = Field(1, description="stages of consecutive layers")
     data: Degree = Field(1, description="copies behind one engine")
     expert: bool = Field(False, description="spread experts instead of sharing each")
+    executor: Literal["mp", "ray"] | None = Field(
+        None, description="who starts the ranks; ray spreads them over its cluster"
+    )
+    nnodes: Degree = Field(1, description="machines, each running this deployment with its own node_rank")
+    node_rank: Annotated[int, Field(ge=0)] = Field(0, description="this machine's number; 0 serves")
+    master_addr: str | None = Field(None, description="address of the machine with node_rank 0")
+    master_port: Annotated[int, Field(gt=0, le=65535)] | None = Field(
+        None, description="a free port there; vLLM's own default is 29501"
+    )
+    host_ip: str | None = Field(None, description="this machine's address as the others reach it")
 
-    def flags(self, context: EngineContext) -> Sequence[tuple[str, str | None]]:
-        """The degrees that differ from one."""
+    @model_validator(mode="after")
+    def _nodes_fit_together(self) -> Parallel:
+        if self.nnodes == 1 and (self.master_addr or self.master_port or self.host_ip or self.node_rank):
+            raise ValueError(
+                "one node needs no node_rank, master_* or host_ip; set nnodes, or leave them out"
+            )
+        if self.nnodes > 1 and not self.master_addr:
+            raise ValueError(f"{self.nnodes} nodes need a `master_addr`; give the address of node 0")
+        if self.node_rank >= self.nnodes:
+            raise ValueError(f"node_rank {self.node_rank} is not below nnodes {self.nnodes}; count from 0")
+        if self.world % self.nnodes:
+            raise ValueError(f"{self.world} ranks cannot be shared by {self.nnodes} nodes; change a degree")
+        return self
+
+    @property
+    def world(self) -> int:
+        """Ranks that work on one request: every copy of `data` has so many."""
+        return self.tensor * self.pipeline
+
+    @property
+    def local_ranks(self) -> int:
+        """Ranks on this machine, of all copies."""
+        return self.world * self.data // self.nnodes
+
+    def asked(self) -> str:
+        """The degrees above one."""
+        degrees = {"tensor": self.tensor, "pipeline": self.pipeline, "data": self.data, "nnodes": self.nnodes}
+        parts = [f"{name}={degree}" for name, degree in degrees.items() if degree > 1]
+        parts += ["expert"] if self.expert else []
+        parts += [f"executor={self.executor}"] if self.executor else []
+        return ", ".join(parts) or "one rank"
+
+    def flags(self, context: EngineContext) -> Sequence[Flag]:
+        """The degrees that differ from one, and how the nodes find each other."""
         degrees = zip(self.owns[:3], (self.tensor, self.pipeline, self.data), strict=True)
-        sizes = [(flag, str(degree)) for flag, degree in degrees if degree > 1]
-        return (*sizes, *((("--enable-expert-parallel", None),) if self.expert else ()))
+        flags: list[Flag] = [(flag, str(degree)) for flag, degree in degrees if degree > 1]
+        if self.expert:
+            flags.append(("--enable-expert-parallel", None))
+        if self.executor:
+            flags.append(("--distributed-executor-backend", self.executor))
+        if self.nnodes > 1:
+            flags += [("--nnodes", str(self.nnodes)), ("--node-rank", str(self.node_rank))]
+            flags.append(("--master-addr", self.master_addr))
+            flags += [("--master-port", str(self.master_port))] if self.master_port else []
+            flags += [("--headless", None)] if self.node_rank else []
+        return tuple(flags)
 
-    def problems(self, context: EngineContext) -> Sequence[Problem]:
-        """Heads that cannot be shared out: vLLM says so only after 11 s of imports."""
-        heads = context.model.attention_heads if context.model else 0
-        if heads % self.tensor == 0:
-            return ()
-        divisors = ", ".join(str(n) for n in range(1, heads + 1) if heads % n == 0)
-        what = f"{heads} attention heads cannot be shared by {self.tensor} tensor-parallel ranks"
-        return (Problem(what, fix=f"set tensor to one of {divisors}"),)
+    def environment(self, context: EngineContext) -> Mapping[str, str]:
+        """On CPU each local rank's cores (else vLLM wants a NUMA node for each), and this node's address."""
+        variables = {}
+        cores = context.slot.cores or (context.machine.cores if context.machine else ())
+        if context.device == "cpu" and self.local_ranks > 1 and len(cores) >= self.local_ranks:
+            variables[OMP_BINDING] = omp_binding(cores, self.local_ranks)
+        own = self.host_ip or (self.master_addr if self.node_rank == 0 else None)
+        if own:
+            variables["VLLM_HOST_IP"] = own
+        return variables
+
+    def verdict(self, seen: Observation, context: EngineContext) -> Verdict:
+        """Every rank reported itself (on one machine), as many workers live, and the probe was answered."""
+        told = world(seen.log)
+        if self.world == 1 and self.data == 1:
+            size = engine_config(seen.log, "tensor_parallel_size")
+            in_effect = None if size is None else size == "1"
+            return Verdict(self.kind, self.asked(), in_effect, "one rank was asked for")
+        if told is None:
+            return Verdict(self.kind, self.asked(), None, "no rank reported itself in the log")
+        ranks, members = told
+        wanted = self.world
+        here = self.local_ranks if seen.ranks is not None else None
+        evidence = f"ranks {', '.join(map(str, sorted(ranks)))} of a world of {members}"
+        if here is not None:
+            evidence += f", {seen.ranks} of {here} workers alive"
+        if (
+            members % wanted
+            or len(ranks) < wanted // self.nnodes
+            or (here is not None and seen.ranks != here)
+        ):
+            return Verdict(self.kind, self.asked(), False, f"{evidence}; {wanted} were asked for")
+        if not seen.answers:
+            return Verdict(self.kind, self.asked(), None, f"{evidence}; no request was answered yet")
+        return Verdict(self.kind, self.asked(), True, f"{evidence}; {len(seen.answers)} requests answered")

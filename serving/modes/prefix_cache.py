@@ -20,6 +20,7 @@ class PrefixCache(Mode):
 
     summary: ClassVar[str] = "reuse the KV cache of prompts that begin alike"
     owns: ClassVar[Sequence[str]] = ("--enable-prefix-caching", "--prefix-caching-hash-algo")
+    evidence: ClassVar[str] = "the second identical prompt moved vllm:prefix_cache_hits_total, or did not"
 
     kind: Literal["prefix_cache"] = "prefix_cache"
     enabled: bool = Field(True, description="false turns off what vLLM does by default")

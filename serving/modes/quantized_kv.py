@@ -12,7 +12,6 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, field_validator
 
-from serving.errors import Problem
 from serving.facts.formats import KvFormat, kv_bytes_per_token
 from serving.facts.load import kv_formats
 from serving.modes.mode import EngineContext, Mode, ModelFacts, Observation, Verdict
@@ -29,6 +28,10 @@ class QuantizedKv(Mode):
 
     summary: ClassVar[str] = "store keys and values in fewer bits: more tokens in the same memory"
     owns: ClassVar[Sequence[str]] = ("--kv-cache-dtype",)
+    keeps_answers: ClassVar[bool] = False
+    evidence: ClassVar[str] = (
+        "KV blocks and bytes of vllm:cache_config_info against the format's own arithmetic"
+    )
     works_on: ClassVar[str] = "fp8, fp8_e4m3, fp8_e5m2: cpu, cuda (and rocm but e5m2); all others: GPU only"
 
     kind: Literal["quantized_kv"] = "quantized_kv"
@@ -48,13 +51,6 @@ class QuantizedKv(Mode):
     def flags(self, context: EngineContext) -> Sequence[tuple[str, str | None]]:
         """One flag."""
         return (("--kv-cache-dtype", self.format),)
-
-    def problems(self, context: EngineContext) -> Sequence[Problem]:
-        """What vLLM refuses at start. A format that a device merely fakes is told by the verdict."""
-        if self.format == "fp8_e5m2" and context.model and context.model.quantization == "fp8":
-            what = "an FP8 checkpoint cannot be served with an fp8_e5m2 KV cache"
-            return (Problem(what, fix="use format: fp8"),)
-        return ()
 
     def verdict(self, seen: Observation, context: EngineContext) -> Verdict:
         """Compare the engine's label, then its number of blocks with what the format's bytes give."""
