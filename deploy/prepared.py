@@ -13,9 +13,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from serving.config.document import Document
-from serving.config.flags import EngineCommand, Placement, check_startable, engine_command, engine_context
+from serving.config.flags import EngineCommand, Placement, engine_command, engine_context
 from serving.config.load import load_deployment
 from serving.config.schema import Deployment
+from serving.config.startup import check_startable
 from serving.console import Console
 from serving.engine.devices import nvidia_driver_answers, resolve_device
 from serving.engine.environments import Environment

@@ -10,22 +10,33 @@ import argparse
 import json
 import os
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from serving.config.flags import EngineCommand, Placement, engine_command, engine_context, startup_problems
+from serving.config.flags import (
+    EngineCommand,
+    Placement,
+    engine_command,
+    engine_context,
+    engine_contexts,
+)
+from serving.config.layout import engine_slots
 from serving.config.load import load_deployment
+from serving.config.startup import StartupProblem, startup_problems
+from serving.config.variables import DROPPED, TEAPOT
 from serving.console import Console
 from serving.engine.devices import nvidia_driver_answers, resolve_device
 from serving.engine.environments import installed
 from serving.engine.folders import data_folder
 from serving.engine.recipes import Recipe, choose_recipe
-from serving.errors import EXIT_OK, Problem, UsageError
+from serving.errors import EXIT_OK, UsageError
 from serving.facts.load import model_configs
 from serving.modes.mode import Setting
 from serving.modes.model_facts import model_facts
 
+_SAID = {"error": "cannot start", "ineffective": "would do nothing", "warning": "warning"}
 HELP = "the argv and environment of every engine, with their sources"
 
 
@@ -49,36 +60,48 @@ def run(args: argparse.Namespace, console: Console) -> int:
     recipe = choose_recipe(device, deployment.engine.version, document.where(("engine", "version")))
     name, path, config = _model(deployment.model, Path(args.file).parent)
     facts = model_facts(name, config) if config is not None else None
-    context = engine_context(deployment, device=device, version=recipe.version, model=facts)
-    folder = data_folder(os.environ, Path.home())
+    shared = engine_context(deployment, device=device, version=recipe.version, model=facts)
+    shared = replace(shared, inherited=dict(os.environ))
+    contexts = engine_contexts(shared, engine_slots(deployment, None, device=device))
     placement = Placement(
         python=_python(recipe),
         port=None,
         model_path=path,
         model_name=name,
         offline=config is not None,
-        environment=folder.engine_environment(os.environ, Path.home()),
+        environment=data_folder(os.environ, Path.home()).engine_environment(os.environ, Path.home()),
     )
-    command = engine_command(deployment, document, placement, context)
-    problems = startup_problems(deployment, document, context)
-    console.document(_document(deployment.name, command, problems))
-    console.result(render(deployment.name, command))
-    for problem in problems:
-        console.say(f"cannot start: {problem}")
+    engines = [
+        (context.slot.name, engine_command(deployment, document, placement, context)) for context in contexts
+    ]
+    problems = startup_problems(deployment, document, *contexts)
+    console.document(_document(engines, problems))
+    console.result("\n\n".join(render(name, command, os.environ) for name, command in engines))
+    for found in problems:
+        console.say(f"{_SAID[found.severity]}: {found.problem}")
     return EXIT_OK
 
 
-def render(name: str, command: EngineCommand) -> str:
-    """The command to copy, and the table of sources."""
+def render(name: str, command: EngineCommand, inherited: Mapping[str, str]) -> str:
+    """The command to copy, the table of sources, and what becomes of the variables of this shell."""
+    unset = [word for gone in command.unset if gone in inherited for word in ("-u", gone)]
     variables = [f"{key}={shlex.quote(value)}" for key, value in command.environment.items()]
-    words = [*variables, *(shlex.quote(word) for word in command.argv[:3])]
+    words = [*(("env", *unset) if unset else ()), *variables, *map(shlex.quote, command.argv[:3])]
     lines = [f"engine {name}", " \\\n".join(["  " + " ".join(words), *_flag_lines(command.settings)]), ""]
     width = max(len(setting.name) for setting in command.settings)
     for setting in command.settings:
         value = "" if setting.value is None else setting.value
         shown = value if len(value) <= 30 else f"{value[:27]}..."
-        lines.append(f"  {setting.name:<{width}}  {shown:<30}  {setting.source}")
+        lines.append(f"  {setting.name:<{width}}  {shown:<30}  {setting.source}{_over(setting, inherited)}")
+    for gone in command.unset:
+        if gone in inherited:
+            lines.append(f"  {gone:<{width}}  {'(removed)':<30}  {TEAPOT}: {DROPPED[gone]}")
     return "\n".join(line.rstrip() for line in lines)
+
+
+def _over(setting: Setting, inherited: Mapping[str, str]) -> str:
+    before = inherited.get(setting.name)
+    return "" if before in (None, setting.value) else f", in place of this shell's {before}"
 
 
 def _flag_lines(settings: tuple[Setting, ...]) -> list[str]:
@@ -86,10 +109,27 @@ def _flag_lines(settings: tuple[Setting, ...]) -> list[str]:
     return [f"    {flag.name}{'' if flag.value is None else f' {flag.value}'}" for flag in flags]
 
 
-def _document(name: str, command: EngineCommand, problems: list[Problem]) -> dict[str, Any]:
-    settings = [{"name": s.name, "value": s.value, "source": s.source} for s in command.settings]
-    engine = {"name": name, "argv": command.argv, "environment": command.environment, "settings": settings}
-    return {"engines": [engine], "problems": [str(problem) for problem in problems]}
+def _document(
+    engines: Sequence[tuple[str, EngineCommand]], problems: Sequence[StartupProblem]
+) -> dict[str, Any]:
+    return {
+        "engines": [
+            {
+                "name": name,
+                "argv": command.argv,
+                "environment": command.environment,
+                "unset": command.unset,
+                "settings": [
+                    {"name": s.name, "value": s.value, "source": s.source} for s in command.settings
+                ],
+            }
+            for name, command in engines
+        ],
+        "problems": [
+            {"severity": found.severity, "problem": str(found.problem), "source": found.source}
+            for found in problems
+        ],
+    }
 
 
 def _python(recipe: Recipe) -> str:

@@ -2,10 +2,10 @@
 
     ENGINE/bin/python deploy/engine_scripts/extract_flags.py > serving/facts/flags/vllm-VERSION.json
 
-Run by the Python of an engine environment (`teapot engine list` names them); nothing is started. For a version
-that is not installed or needs another device: unpack its published wheel into a folder, append `+cpu` to the
-`Version:` in its METADATA (vLLM then takes the CPU for its platform), delete the `.so` files, and run this with
-`PYTHONPATH=FOLDER` by the Python of an environment that has torch. Add `--note` to say so in the file.
+Run by the Python of an engine environment (`teapot engine list` names them); nothing is started. For a
+version that is not installed or needs another device: unpack its published wheel into a folder, delete the
+`.so` files, append `+cpu` to the `Version:` in its METADATA (vLLM then takes the CPU for its platform), and
+run this with `PYTHONPATH=FOLDER` by the Python of an environment that has torch. Say so with `--note`.
 
 Owns: reading the parser, the variables and the words that no parser checks. Knows nothing about teapot.
 """

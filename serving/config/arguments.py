@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from serving.facts.load_flags import first_spellings
+from serving.facts.load_flags import any_version, first_spellings
 from serving.modes import MODES
 
 _LOOPBACK = "engines listen on loopback only; applications use gateway.host and gateway.port"
@@ -66,6 +66,8 @@ def argument_problems(args: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]
             yield key, f"{base} is decided by a mode", f"use a mode {{kind: {by_mode[base]}, ...}}"
         elif base in OWNED or base.startswith(("--uvicorn-", "--ssl-")):
             yield key, f"{base} is decided by teapot", OWNED.get(base, _LOOPBACK)
+        elif base not in first_spellings() and (complaint := any_version().flag(base, ())):
+            yield key, *complaint
         seen.setdefault(same, key)
 
 

@@ -14,12 +14,10 @@ from dataclasses import dataclass, field, replace
 
 from serving.config.arguments import argument_flags
 from serving.config.document import Document, KeyPath
-from serving.config.layout import default_kv_cache_bytes, layout_problems
+from serving.config.layout import default_kv_cache_bytes
 from serving.config.schema import Deployment
 from serving.config.variables import TEAPOT, dropped, engine_variables
-from serving.errors import Failed, Problem
 from serving.facts.load import histogram_buckets
-from serving.facts.load_flags import knowledge
 from serving.modes.mode import Device, EngineContext, EngineSlot, MachineFacts, ModelFacts, Setting
 
 SERVER_MODULE = "vllm.entrypoints.openai.api_server"
@@ -43,10 +41,6 @@ class Placement:
     """All files are on this machine, so no hub is asked."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """Of the engine's folders and cores."""
-
-
-_NOWHERE = Placement(python="python", port=1, model_path="model", model_name="model")
-"""Enough to see which flags there will be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,65 +121,6 @@ def engine_command(
     ]
     environment = {setting.name: str(setting.value) for setting in variables}
     return EngineCommand(tuple(argv), environment, (*flags, *variables), dropped(variables))
-
-
-def startup_problems(deployment: Deployment, document: Document, *contexts: EngineContext) -> list[Problem]:
-    """All that keeps a deployment from starting here, over all of its engines, each problem once."""
-    first = contexts[0]
-    found = [
-        Problem(f"mode '{mode.kind}' cannot be started yet in this version", document.where(("modes", index)))
-        for index, mode in enumerate(deployment.modes)
-        if not mode.runs
-    ]
-    if first.machine is not None:
-        found += layout_problems(deployment, document, first.machine, device=first.device)
-    found += _section_problems(deployment, document, first)
-    for context in contexts:
-        for index, mode in enumerate(deployment.modes):
-            where = document.where(("modes", index))
-            found += [Problem(p.what, p.where or where, p.fix) for p in mode.problems(context)]
-        command = engine_command(deployment, document, _NOWHERE, context)
-        found += accepted_problems(command.settings, context.version)
-    return list(dict.fromkeys(found))
-
-
-def check_startable(deployment: Deployment, document: Document, *contexts: EngineContext) -> None:
-    """Refuse before anything is paid for. Raises: Failed with all of `startup_problems`."""
-    problems = startup_problems(deployment, document, *contexts)
-    if problems:
-        raise Failed.of(problems)
-
-
-def accepted_problems(settings: Sequence[Setting], version: str) -> list[Problem]:
-    """What the vLLM version at hand would not take of a command; nothing where its flags were never read."""
-    known = knowledge(version)
-    if known is None:
-        return []
-    found = []
-    for setting in settings:
-        if setting.name.startswith("-"):
-            complaint = known.flag(setting.name, shlex.split(setting.value or ""))
-        else:
-            complaint = known.variable(setting.name)
-        if complaint:
-            found.append(Problem(complaint[0], setting.source, complaint[1]))
-    return found
-
-
-def _section_problems(
-    deployment: Deployment, document: Document, context: EngineContext
-) -> Iterator[Problem]:
-    engine, model = deployment.engine, context.model
-    if engine.gpu_memory_utilization is not None and context.device == "cpu":
-        where = document.where(("engine", "gpu_memory_utilization"))
-        yield Problem("there is no GPU memory on device cpu", where, "use kv_cache_memory")
-    if engine.cores != "auto" and context.device != "cpu":
-        what = f"cores are shared out on device cpu only and this is {context.device}"
-        yield Problem(what, document.where(("engine", "cores")), "leave it out")
-    if engine.max_model_len and model and engine.max_model_len > model.max_position:
-        what = f"{engine.max_model_len} is longer than the {model.max_position} positions of {model.name}"
-        where = document.where(("engine", "max_model_len"))
-        yield Problem(what, where, f"set {model.max_position} or less")
 
 
 def _source(document: Document, path: KeyPath) -> str:

@@ -76,12 +76,8 @@ def layout_problems(
     deployment: Deployment, document: Document, machine: MachineFacts, *, device: Device
 ) -> list[Problem]:
     """What the machine has too few of for the engines that are asked for."""
-    if device != "cpu":
-        return list(_too_few_devices(deployment, document, machine))
-    return [
-        *_too_few_cores(deployment, document, machine),
-        *_too_little_memory(deployment, document, machine),
-    ]
+    problems = _too_few_cores if device == "cpu" else _too_few_devices
+    return list(problems(deployment, document, machine))
 
 
 def _too_few_cores(deployment: Deployment, document: Document, machine: MachineFacts) -> Iterator[Problem]:
@@ -103,21 +99,6 @@ def _too_few_cores(deployment: Deployment, document: Document, machine: MachineF
         what = f"{engines} engines need {engines * each} cores and there are {pool}"
         fix = "ask for fewer engines or ranks, or for fewer cores each"
         yield Problem(what, where, fix)
-
-
-def _too_little_memory(
-    deployment: Deployment, document: Document, machine: MachineFacts
-) -> Iterator[Problem]:
-    engines, free_bytes = len(_roles(deployment)), machine.memory_available_bytes
-    total_bytes = (deployment.engine.kv_cache_memory or 0) * engines
-    if total_bytes > free_bytes:
-        what = f"{engines} x kv_cache_memory is {_gib(total_bytes)} and {_gib(free_bytes)} of memory are free"
-        fix = f"give each engine less than {_gib(free_bytes // engines)}"
-        yield Problem(what, document.where(("engine", "kv_cache_memory")), fix)
-
-
-def _gib(count: int) -> str:
-    return f"{count / 1024**3:.1f} GiB"
 
 
 def _too_few_devices(deployment: Deployment, document: Document, machine: MachineFacts) -> Iterator[Problem]:

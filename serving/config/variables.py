@@ -13,6 +13,7 @@ from typing import Any
 from serving.config.document import Document, KeyPath
 from serving.config.layout import ranks
 from serving.config.schema import Deployment
+from serving.facts.load_flags import any_version
 from serving.modes.cores import OMP_BINDING, omp_binding
 from serving.modes.mode import EngineContext, Setting
 
@@ -75,6 +76,8 @@ def env_problems(env: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
             yield name, "is not a variable's name", "write it like VLLM_LOGGING_LEVEL: DEBUG"
         elif name in OWNED:
             yield name, f"{name} is decided by teapot", OWNED[name]
+        elif complaint := any_version().variable(name):
+            yield name, *complaint
 
 
 def spelt(value: Any) -> str:

@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from typing import Any, Literal
 
 Kind = Literal["switch", "bool", "int", "float", "size", "json", "text"]
-Complaint = tuple[str, str | None]
+Complaint = tuple[str, str]
 """What is wrong, and what to do."""
 RemovedOf = Literal["flag", "variable", "connector", "method", "key"]
 
@@ -100,6 +100,10 @@ class Knowledge:
     others: Sequence[EngineFlags]
     removed: Sequence[Removed]
 
+    def gone(self, name: str, of: RemovedOf) -> Removed | None:
+        """The row of a name that some version lacks, if there is one."""
+        return next((row for row in self.removed if (row.name, row.of) == (name, of)), None)
+
     def flag(self, given: str, words: Sequence[str]) -> Complaint | None:
         """What is wrong with a flag and the words after it; None where the version accepts them."""
         base, dot, _ = given.partition(".")
@@ -122,8 +126,8 @@ class Knowledge:
         """What is wrong with a variable's name; None for one of this version or one that is not vLLM's."""
         if not name.startswith("VLLM_") or name in self.version.variables:
             return None
-        what = f"vLLM {self.version.version} does not know the variable {name}"
-        gone = self._removed(name, "variable")
+        what = f"{name} is no variable of vLLM {self.version.version}"
+        gone = self.gone(name, "variable")
         if gone:
             return what, gone.instead
         having = [other.version for other in self.others if name in other.variables]
@@ -132,13 +136,13 @@ class Knowledge:
         return what, _close(name, sorted(self.version.variables))
 
     def _unknown_flag(self, base: str) -> Complaint:
-        what = f"vLLM {self.version.version} has no flag {base}"
+        what = f"{base} is no flag of vLLM {self.version.version}"
         positive = self.version.flags.get(base.replace("--no-", "--", 1))
         if positive is not None and positive.kind == "switch":
             return f"{positive.name} cannot be said to be false", "leave it out"
         if positive is not None and positive.kind != "bool":
             return f"{positive.name} is neither true nor false", f"give it {_wanted(positive)}"
-        gone = self._removed(base, "flag") or self._removed(base.replace("--no-", "--", 1), "flag")
+        gone = self.gone(base, "flag") or self.gone(base.replace("--no-", "--", 1), "flag")
         if gone:
             return what, gone.instead
         having = [other.version for other in self.others if base in other.flags]
@@ -176,9 +180,9 @@ class Knowledge:
                 yield from self._transfer(entry)
         elif isinstance(data, dict):
             for key, value in data.items():
-                gone = self._removed(f"kv_transfer_config.{key}", "key")
+                gone = self.gone(f"kv_transfer_config.{key}", "key")
                 if gone and "kv_connector" in data:
-                    yield f"vLLM {self.version.version} has no {gone.name}", gone.instead
+                    yield f"{gone.name} is no key of vLLM {self.version.version}", gone.instead
                 if key == "kv_connector" and "kv_connector_module_path" not in data:
                     connectors = sorted(self.version.words["kv_connector"])
                     found = self._word("KV connector", str(value), connectors, "connector")
@@ -190,12 +194,9 @@ class Knowledge:
         forms = {word, word.lower().replace("-", "_"), word.upper()}
         if forms & set(known):
             return None
-        what = f"vLLM {self.version.version} has no {name} '{word}'"
-        gone = self._removed(word, of)
+        what = f"'{word}' is no {name} of vLLM {self.version.version}"
+        gone = self.gone(word, of)
         return what, gone.instead if gone else _close(word, known)
-
-    def _removed(self, name: str, of: RemovedOf) -> Removed | None:
-        return next((row for row in self.removed if (row.name, row.of) == (name, of)), None)
 
 
 def _wanted(flag: Flag) -> str:

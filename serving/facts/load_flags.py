@@ -48,6 +48,16 @@ def knowledge(version: str) -> Knowledge | None:
 
 
 @cache
+def any_version() -> Knowledge:
+    """What some version has: for judging a name that none of them knows."""
+    tables = tuple(engine_flags().values())
+    flags = {spelling: flag for table in tables for spelling, flag in table.flags.items()}
+    variables = frozenset[str]().union(*(table.variables for table in tables))
+    names = " or ".join(table.version for table in tables)
+    return Knowledge(EngineFlags(names, "", "", flags, variables, {}), (), removed_names())
+
+
+@cache
 def first_spellings() -> Mapping[str, str]:
     """Every spelling of a flag in any version, by its first: `-tp` is `--tensor-parallel-size`."""
     return {
