@@ -19,16 +19,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from serving.engine.leftovers import ID_VARIABLE, KEEP_ENVIRONMENT_VISIBLE, Process, leftovers
+from serving.engine.leftovers import ID_VARIABLE, KEEP_ENVIRONMENT_VISIBLE, Process, kill_all, leftovers
 from serving.engine.ports import LOOPBACK, is_free
 from serving.errors import Failed
 
 WATCH_S = 0.1
 CHILDREN_END_S = 3.0
-KILL_ROUNDS = 5
-"""A killed process may have forked just before: look again until nothing new is found."""
 INDUCTOR_CACHE = "TORCHINDUCTOR_CACHE_DIR"
-RESOURCE_TRACKER = "multiprocessing.resource_tracker"
 GONE_WITHIN_S = 20.0
 """How long the kernel may take to free a killed engine's memory and port."""
 
@@ -42,6 +39,8 @@ class EngineSpec:
     log: Path
     port: int
     environment: Mapping[str, str] = field(default_factory=dict)
+    unset: Sequence[str] = ()
+    """Variables of ours that the engine must not inherit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +77,11 @@ class EngineProcess:
         return self._child.pid if self._child else None
 
     @property
+    def scratch(self) -> str | None:
+        """The engine's own temporary folder while it lives."""
+        return self._scratch
+
+    @property
     def exit_code(self) -> int | None:
         """The API server's exit code (-N: ended by signal N); None while it runs or before the start.
 
@@ -96,6 +100,7 @@ class EngineProcess:
         spec = self.spec
         try:
             self._scratch = _scratch_folder(spec.environment.get(INDUCTOR_CACHE))
+            inherited = {name: value for name, value in os.environ.items() if name not in spec.unset}
             own = {**KEEP_ENVIRONMENT_VISIBLE, "TMPDIR": self._scratch, ID_VARIABLE: self.id}
             spec.log.parent.mkdir(parents=True, exist_ok=True)
             with spec.log.open("ab") as log:
@@ -104,7 +109,7 @@ class EngineProcess:
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=subprocess.STDOUT,
-                    env={**os.environ, **spec.environment, **own},
+                    env={**inherited, **spec.environment, **own},
                     cwd=spec.log.parent,
                     start_new_session=True,
                 )
@@ -170,23 +175,10 @@ class EngineProcess:
         return leftovers(self.id, self.pid)
 
     def kill(self, *, trackers: bool = False) -> list[Process]:
-        """SIGKILL the processes of the engine now, without waiting, and say which there were.
-
-        Python's resource trackers are spared unless asked for: once the others are dead they remove
-        what these left in shared memory, and end by themselves.
-        """
+        """SIGKILL the processes of the engine now, without waiting, and say which there were."""
         if self._child is None or self._child.returncode is not None:
             return []
-        killed: dict[int, Process] = {}
-        for _ in range(KILL_ROUNDS):
-            found = {p.pid: p for p in self._alive() if trackers or RESOURCE_TRACKER not in p.command}
-            if found.keys() <= killed.keys():
-                break
-            for pid in found:
-                with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-            killed |= found
-        return list(killed.values())
+        return kill_all(self._alive, trackers=trackers)
 
     def _remove_scratch(self) -> None:
         if self._scratch:
