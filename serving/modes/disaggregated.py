@@ -12,8 +12,9 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from serving.connectors import CONNECTORS, removed
+from serving.connectors import CONNECTORS
 from serving.connectors.connector import Connector, Leg
+from serving.connectors.removed import misplaced_key, removed_connector
 from serving.facts.load import engine_metrics
 from serving.modes.log_lines import connector
 from serving.modes.mode import EngineContext, Flag, Mode, Observation, Verdict
@@ -41,20 +42,20 @@ class ConnectorChoice(BaseModel):
     @classmethod
     def _nothing_removed(cls, data: Any) -> Any:
         for key in data if isinstance(data, Mapping) else ():
-            if key in removed.FIELDS:
-                raise ValueError(f"'{key}' is not a key of a connector; {removed.FIELDS[key]}")
+            if instead := misplaced_key(str(key)):
+                raise ValueError(f"'{key}' is not a key of a connector; {instead}")
         return data
 
     @field_validator("kind")
     @classmethod
     def _known(cls, value: str) -> str:
-        if value in removed.CONNECTORS:
-            raise ValueError(f"{value} is gone from vLLM; {removed.CONNECTORS[value]}")
+        if instead := removed_connector(value):
+            raise ValueError(f"{value} is gone from vLLM; {instead}")
         by_name = next((c.kind for c in CONNECTORS.values() if c.name == value), None)
         if by_name:
             raise ValueError(f"'{value}' is vLLM's word; did you mean '{by_name}'?")
         if value not in CONNECTORS:
-            raise ValueError(f"unknown connector '{value}'; {suggest(value, list(CONNECTORS), 'connectors')}")
+            raise ValueError(f"'{value}' is not known; {suggest(value, list(CONNECTORS), 'connectors')}")
         return value
 
     @property

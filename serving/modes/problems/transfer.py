@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from serving.connectors import removed
+from serving.connectors.removed import removed_variables
 from serving.modes.disaggregated import Disaggregated
 from serving.modes.mode import EngineContext
 from serving.modes.parallel import Parallel
@@ -58,7 +58,7 @@ def _expandable(asked: Asked) -> Iterator[Hit]:
 
 
 def _removed_variables(asked: Asked) -> Iterator[Hit]:
-    for name, instead in removed.VARIABLES.items():
+    for name, instead in removed_variables().items():
         if name in asked.context.inherited:
             yield Hit(what=f"{name} is set and vLLM no longer reads it", fix=instead)
 
@@ -153,7 +153,7 @@ ROWS = (
         "an environment variable that vLLM no longer reads",
         "warning",
         "it is set and does nothing",
-        "read: vLLM 0.32.0 envs.py",
+        "facts/flags/removed.toml, each with its source",
         _removed_variables,
     ),
     Row(
