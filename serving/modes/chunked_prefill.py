@@ -11,7 +11,6 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from serving.facts.load import engine_metrics
 from serving.modes.log_lines import engine_config
 from serving.modes.mode import EngineContext, Mode, Observation, Verdict
 
@@ -24,6 +23,8 @@ class ChunkedPrefill(Mode):
     evidence: ClassVar[str] = (
         "a prompt longer than max_batched_tokens was answered; else the engine's enable_chunked_prefill"
     )
+
+    repeats: ClassVar[bool] = True
 
     kind: Literal["chunked_prefill"] = "chunked_prefill"
     enabled: bool = Field(True, description="false turns off what vLLM does by default")
@@ -45,18 +46,12 @@ class ChunkedPrefill(Mode):
     def verdict(self, seen: Observation, context: EngineContext) -> Verdict:
         """Judge by a prompt that did not fit one step where there was one, else by what the engine says."""
         said = engine_config(seen.log, "enable_chunked_prefill")
-        longest = _longest_prompt(seen)
+        longest = seen.longest_prompt_tokens
         limit = self.max_batched_tokens
         words = f"the engine says enable_chunked_prefill={said}"
         if self.enabled and limit and longest and longest > limit and said != "False":
-            evidence = f"a prompt of {longest:,.0f} tokens was answered in steps of at most {limit:,}"
+            evidence = f"a prompt of {longest:,} tokens was answered in steps of at most {limit:,}"
             return Verdict(self.kind, self.asked(), True, evidence)
         if said is None:
             return Verdict(self.kind, self.asked(), None, "the engine's log does not tell")
         return Verdict(self.kind, self.asked(), (said == "True") == self.enabled, words)
-
-
-def _longest_prompt(seen: Observation) -> float | None:
-    """Tokens of one probe: all probes are the same prompt, so their mean is each one's length."""
-    tokens = seen.moved(engine_metrics()["prompt_tokens"].name)
-    return tokens / len(seen.answers) if tokens and seen.answers else None

@@ -128,8 +128,8 @@ class Setting:
 class Observation:
     """What was seen of a running engine, for a mode to judge.
 
-    `before` and `after` are metric samples around the probe (the same greedy prompt sent twice,
-    several blocks long); `cache_config` holds the labels of `vllm:cache_config_info`.
+    `before` and `after` are metric samples around all probes; `cache_config` holds the labels of
+    `vllm:cache_config_info`. Probes that no mode of the engine asked for were not sent.
     """
 
     before: Mapping[MetricKey, float]
@@ -137,10 +137,14 @@ class Observation:
     cache_config: Mapping[str, str]
     log: Sequence[str] = ()
     answers: Sequence[str] = ()
-    """The probe's greedy answers, in order."""
+    """Greedy answers to a few fixed short prompts, in order."""
+    repeated: Sequence[str] = ()
+    """Greedy answers to one new prompt of several blocks that was sent twice: cold, then warm."""
+    longest_prompt_tokens: int | None = None
+    """Of the probes that were answered."""
     reference: Sequence[str] | None = None
-    """Answers to the same prompts by an engine of the same model, version and device in no mode that could
-    change them; None: no such engine has run yet."""
+    """Answers to the same prompts by an engine of the same model, version, device and formats in no mode that
+    should keep them; None: no such engine has run yet."""
     ranks: int | None = None
     """Worker processes that were seen living; None: not looked at."""
     models: Sequence[str] | None = None
@@ -186,6 +190,8 @@ class Mode(BaseModel):
     """What shows the mode in effect, for `teapot modes`."""
     keeps_answers: ClassVar[bool] = True
     """Greedy answers should not change by this mode; if they do, the verdict says where they part."""
+    repeats: ClassVar[bool] = False
+    """It is judged by a long prompt that is sent twice."""
 
     kind: str
 
@@ -211,14 +217,22 @@ class Mode(BaseModel):
         return Verdict(self.kind, self.asked(), None, "no evidence is collected for this mode")
 
     def judge(self, seen: Observation, context: EngineContext) -> Verdict:
-        """The verdict, with a warning where answers that this mode should keep are not the reference's.
+        """The verdict, and whether answers that this mode should keep are the reference's.
 
         A difference never turns a verdict: numbers that are summed in another order may part greedy answers.
         """
         verdict = self.verdict(seen, context)
-        parted = first_difference(seen.answers, seen.reference) if seen.reference is not None else None
-        if parted is None or not self.keeps_answers:
+        if not self.keeps_answers or not seen.answers:
             return verdict
-        others = sorted(context.kinds & CHANGES_ANSWERS)
-        blame = f" ({' and '.join(others)} may be why)" if others else ""
-        return replace(verdict, warnings=(*verdict.warnings, f"greedy answers changed{blame}: {parted}"))
+        if seen.reference is None:
+            others = " and ".join(sorted(context.kinds & CHANGES_ANSWERS))
+            serve = f"serve once with {others} alone" if others else "serve once without modes"
+            return _with(verdict, f"no reference answers yet: {serve} to have them")
+        parted = first_difference(seen.answers, seen.reference)
+        if parted is None:
+            return _with(verdict, f"all {len(seen.answers)} greedy answers are the reference's")
+        return replace(verdict, warnings=(*verdict.warnings, f"greedy answers changed: {parted}"))
+
+
+def _with(verdict: Verdict, words: str) -> Verdict:
+    return replace(verdict, evidence=f"{verdict.evidence}; {words}")

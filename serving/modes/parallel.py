@@ -135,6 +135,7 @@ class Parallel(Mode):
             or (here is not None and seen.ranks != here)
         ):
             return Verdict(self.kind, self.asked(), False, f"{evidence}; {wanted} were asked for")
-        if not seen.answers:
+        answered = len(seen.answers) + len(seen.repeated)
+        if not answered:
             return Verdict(self.kind, self.asked(), None, f"{evidence}; no request was answered yet")
-        return Verdict(self.kind, self.asked(), True, f"{evidence}; {len(seen.answers)} requests answered")
+        return Verdict(self.kind, self.asked(), True, f"{evidence}; {answered} requests answered")

@@ -12,6 +12,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from serving.facts.load import engine_metrics
+from serving.modes.answers import first_difference
 from serving.modes.mode import EngineContext, Mode, Observation, Verdict
 
 
@@ -21,6 +22,8 @@ class PrefixCache(Mode):
     summary: ClassVar[str] = "reuse the KV cache of prompts that begin alike"
     owns: ClassVar[Sequence[str]] = ("--enable-prefix-caching", "--prefix-caching-hash-algo")
     evidence: ClassVar[str] = "the second identical prompt moved vllm:prefix_cache_hits_total, or did not"
+
+    repeats: ClassVar[bool] = True
 
     kind: Literal["prefix_cache"] = "prefix_cache"
     enabled: bool = Field(True, description="false turns off what vLLM does by default")
@@ -41,12 +44,18 @@ class PrefixCache(Mode):
 
     def verdict(self, seen: Observation, context: EngineContext) -> Verdict:
         """On: the second identical prompt hit the cache. Off: it did not, and the engine's label says so."""
+        parted = first_difference(seen.repeated[1:2], seen.repeated[:1])
+        warnings = (f"the warm answer is not the cold one: {parted}",) if parted else ()
+        in_effect, evidence = self._hit(seen)
+        return Verdict(self.kind, self.asked(), in_effect, evidence, warnings)
+
+    def _hit(self, seen: Observation) -> tuple[bool | None, str]:
         metric = engine_metrics()["prefix_cache_hits"].name
         hits = seen.moved(metric)
         label = seen.cache_config.get("enable_prefix_caching")
         said = f"the engine says enable_prefix_caching={label}"
         if hits is None:
-            return Verdict(self.kind, self.asked(), None, f"{metric} is not exposed; {said}")
+            return None, f"{metric} is not exposed; {said}"
         block = seen.cache_config.get("block_size", "?")
         if hits > 0:
             evidence = (
@@ -55,7 +64,7 @@ class PrefixCache(Mode):
         else:
             evidence = f"no token of the repeated prompt came from the cache; {said}"
         if self.enabled:
-            return Verdict(self.kind, self.asked(), hits > 0, evidence)
+            return hits > 0, evidence
         if hits > 0 or label == "True":
-            return Verdict(self.kind, self.asked(), False, evidence)
-        return Verdict(self.kind, self.asked(), True if label == "False" else None, evidence)
+            return False, evidence
+        return True if label == "False" else None, evidence
