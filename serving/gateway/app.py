@@ -16,6 +16,7 @@ from aiohttp import web
 from serving.gateway import request_ids
 from serving.gateway.answers import Refused, document, json_response, retry_after
 from serving.gateway.edge import EdgeServer
+from serving.gateway.intake import Intake
 from serving.gateway.limits import GatewayLimits
 from serving.gateway.metrics import GatewayMetrics
 from serving.gateway.models import pick_model
@@ -43,6 +44,11 @@ class PublicApp:
         self._proxy = proxy
         self._metrics = metrics
         self._limits = limits
+        self._intake = Intake(limits)
+
+    def end_all(self) -> None:
+        """Let every request that is not at an engine yet end now, with an error that says so."""
+        self._intake.end_all()
 
     def server(self) -> EdgeServer:
         """The server to listen with. Needs a running event loop."""
@@ -103,6 +109,9 @@ class PublicApp:
             task = Task("/v1/models", partial(pick_model, model=found.model))
         else:
             task = Task(route.path)
+        if request.method == "POST":
+            exchange.body = await self._intake.read(request)
+            exchange.bytes_in = len(exchange.body)
         return await self._proxy.forward(request, task, exchange)
 
     def _refuse_unready(self) -> None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from serving.gateway.caller import ANONYMOUS, Caller
+
 OutcomeKind = Literal["ok", "client_gone", "upstream_error", "timeout", "rejected", "error"]
 """ok: a whole answer. client_gone: the client left first. upstream_error: the engine failed (5xx, cut,
 unreachable). timeout: one of our limits ended it. rejected: by us, or as a 4xx by the engine. error: ours."""
@@ -34,6 +36,7 @@ class Outcome:
     ended_ns: int
     bytes_in: int
     bytes_out: int
+    caller: Caller = ANONYMOUS
 
 
 @dataclass(slots=True)
@@ -53,6 +56,9 @@ class Exchange:
     last_byte_ns: int | None = None
     bytes_in: int = 0
     bytes_out: int = 0
+    caller: Caller = ANONYMOUS
+    body: bytes | None = None
+    """The client's body, for as long as it may have to be sent (again)."""
 
     def outcome(self, ended_ns: int) -> Outcome:
         """Freeze the notes."""
@@ -71,4 +77,5 @@ class Exchange:
             ended_ns=ended_ns,
             bytes_in=self.bytes_in,
             bytes_out=self.bytes_out,
+            caller=self.caller,
         )

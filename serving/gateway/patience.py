@@ -10,7 +10,7 @@ from typing import Literal, Protocol
 
 from serving.gateway.limits import GatewayLimits
 
-Wait = Literal["body", "first byte", "next byte", "total", "shutdown"]
+Wait = Literal["first byte", "next byte", "total", "shutdown"]
 
 # Moving the timer for each event would cost more than forwarding it. So it is set a tenth late, and moved
 # only when a tenth of the limit has passed: a wait ends between 1.0 and 1.1 times its limit.
@@ -31,7 +31,7 @@ class Patience:
     """Watches over one request from inside an `asyncio.timeout` block."""
 
     def __init__(self, timer: Timer, limits: GatewayLimits, clock: Callable[[], float]) -> None:
-        self.wait: Wait = "body"
+        self.wait: Wait = "first byte"
         self._timer = timer
         self._clock = clock
         self._limits = limits

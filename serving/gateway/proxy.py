@@ -21,7 +21,7 @@ from serving.gateway.backends import Backend
 from serving.gateway.limits import GatewayLimits
 from serving.gateway.outcome import Exchange
 from serving.gateway.patience import Patience
-from serving.gateway.relay import ClientGone, Relay, read_body
+from serving.gateway.relay import ClientGone, Relay
 from serving.gateway.routing import choose
 from serving.gateway.state import GatewayState
 from serving.wire.problems import to_openai
@@ -108,18 +108,15 @@ class Proxy:
         self, request: web.BaseRequest, task: Task, relay: Relay, patience: Patience
     ) -> web.StreamResponse:
         exchange = relay.exchange
-        patience.expect("body", self._limits.body_s)
-        body = await read_body(request, self._limits) if request.method == "POST" else None
-        exchange.bytes_in = len(body or b"")
         backend = self.choose()
         exchange.backend, exchange.revision = backend.url, backend.revision
         with backend.serving():
             patience.expect("first byte", self._limits.first_byte_s)
             exchange.upstream_sent_ns = time.monotonic_ns()
             headers = request_headers(request.headers, exchange.request_id)
-            upstream = await self.open(backend, request.method, task.path, headers, body)
+            upstream = await self.open(backend, request.method, task.path, headers, exchange.body)
             # An answer may run for an hour: do not hold its question for so long.
-            body = None
+            exchange.body = None
             try:
                 patience.expect("next byte", self._limits.between_bytes_s)
                 return await self._answer(upstream, task, relay, patience)
@@ -185,9 +182,6 @@ class Proxy:
             return Refused(503, message, code="engine_unreachable", kind="timeout", headers=again)
         if patience.wait == "shutdown":
             return Refused(503, "the server is shutting down", code="shutting_down", headers=again)
-        if patience.wait == "body":
-            message = f"the request body was not complete after {patience.limit_s:g} s"
-            return Refused(408, message, code="timeout", kind="timeout", hang_up=True)
         if patience.wait == "total":
             message = f"the request was not finished after {patience.limit_s:g} s"
         else:

@@ -1,6 +1,6 @@
-"""The client's side of one request: its body in, the engine's bytes out, an honest end when they break off.
+"""The client's side of one answer: the engine's bytes out, and an honest end when they break off.
 
-Owns: reading the body within its limit, forwarding bytes unchanged and at once, and how a broken answer ends.
+Owns: forwarding bytes unchanged and at once, and how a broken answer ends.
 Knows nothing about which engine is behind or how it is reached.
 """
 
@@ -23,36 +23,6 @@ _LONGEST_END = 4
 
 class ClientGone(Exception):
     """The client closed its connection, or stopped reading, before its answer was whole."""
-
-
-async def read_body(request: web.BaseRequest, limits: GatewayLimits) -> bytes:
-    """The whole body, as the client encoded it.
-
-    Raises: Refused (413) as soon as the body is known to be too long, Refused (400) if its framing is
-    broken, ClientGone.
-    """
-    too_long = Refused(
-        413, f"the request body is longer than {limits.max_body_bytes} bytes", code="request_too_large"
-    )
-    if (request.content_length or 0) > limits.max_body_bytes:
-        raise too_long
-    chunks: list[bytes] = []
-    size = 0
-    try:
-        if request.headers.get("Expect", "").lower() == "100-continue":
-            await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-            # The answer's head is still to come, but aiohttp takes any output for a begun answer.
-            request.writer.output_size = 0
-        async for chunk in request.content.iter_any():
-            size += len(chunk)
-            if size > limits.max_body_bytes:
-                raise too_long
-            chunks.append(chunk)
-    except web.RequestPayloadError as error:
-        raise Refused(400, "the request body is not valid HTTP", code="invalid_body") from error
-    except ConnectionError as error:
-        raise ClientGone from error
-    return b"".join(chunks)
 
 
 class Relay:

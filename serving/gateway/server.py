@@ -38,6 +38,7 @@ class Gateway:
         """The address applications use; empty before `start`."""
         self.admin_url = ""
         self._proxy: Proxy | None = None
+        self._app: PublicApp | None = None
         self._runners: list[web.BaseRunner] = []
 
     async def start(self, public_host: str, port: int, admin_host: str, admin_port: int) -> None:
@@ -48,10 +49,10 @@ class Gateway:
         """
         require_loopback(admin_host)
         proxy = self._proxy = Proxy(self.state, self.limits)
-        public = PublicApp(self.state, proxy, self.metrics, self.limits).server()
+        public = self._app = PublicApp(self.state, proxy, self.metrics, self.limits)
         admin = admin_app(self.state, self.metrics)
         try:
-            runner: web.BaseRunner = web.ServerRunner(public, shutdown_timeout=_CLOSE_S)
+            runner: web.BaseRunner = web.ServerRunner(public.server(), shutdown_timeout=_CLOSE_S)
             self.public_url = await self._listen(runner, public_host, port, "port")
             runner = web.AppRunner(admin, access_log=None, shutdown_timeout=_CLOSE_S)
             self.admin_url = await self._listen(runner, admin_host, admin_port, "admin_port")
@@ -77,6 +78,8 @@ class Gateway:
         if await self._idle_within(timeout_s):
             return 0
         left = self.state.in_flight
+        if self._app is not None:
+            self._app.end_all()
         if self._proxy is not None:
             self._proxy.end_all()
         await self._idle_within(self.limits.farewell_s)
