@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from serving.modes.mode import EngineContext, ModelFacts
+from serving.modes.mode import EngineContext, MachineFacts, ModelFacts
+
+GIB = 1024**3
 
 
 @pytest.fixture
@@ -19,6 +21,13 @@ def smollm2() -> ModelFacts:
         vocab_size=49152,
         max_position=8192,
         weight_bytes_per_param=2.0,
+    )
+
+
+@pytest.fixture
+def small_machine() -> MachineFacts:
+    return MachineFacts(
+        cores=(0, 1), numa_nodes=1, memory_available_bytes=20 * GIB, shared_memory_free_bytes=8 * GIB
     )
 
 
