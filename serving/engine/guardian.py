@@ -1,11 +1,11 @@
 """Ends a stack's engines if `teapot` itself is killed and cannot.
 
-Owns: both ends of it. Here, `Guardian` starts a process in a session of its own and tells it over a pipe which
-engines run; there, `main` reads the pipe until it breaks off, and kills what carries the stack's id. Knows
-nothing about what the processes do. Imports the standard library only, so that it is small and starts at once.
+Owns: both ends of it. Here, `Guardian` starts a process in a session of its own and tells it over a pipe
+which engines run; there, `main` reads the pipe until it breaks off, and kills what carries the stack's id.
+Knows nothing about what the processes do. Imports the standard library only, so that it starts at once.
 
-A pipe tells of a death whatever its cause: the kernel closes it. The guardian never kills a process without the
-id, except in a session that an engine began and whose leader is dead or carries the id.
+A pipe tells of a death whatever its cause: the kernel closes it. The guardian never kills a process without
+the id, except in a session that an engine began and whose leader is dead or carries the id.
 """
 
 from __future__ import annotations
@@ -67,9 +67,9 @@ class Guardian:
         """An engine runs, in this session, with this temporary folder."""
         self._tell({"session": session, "scratch": scratch, "alive": True})
 
-    def ended(self, session: int, scratch: str | None) -> None:
+    def ended(self, session: int) -> None:
         """Nothing of that engine is left."""
-        self._tell({"session": session, "scratch": scratch, "alive": False})
+        self._tell({"session": session, "scratch": None, "alive": False})
 
     def close(self) -> None:
         """All engines are gone: it ends by itself."""
@@ -113,7 +113,7 @@ def _is_ours(session: int, stack_id: str, proc: Path) -> bool:
 
 
 def _listen(pipe: IO[str]) -> tuple[bool, dict[int, str | None]]:
-    """Read until the pipe ends. Returns whether a farewell was said, and engines that were not said to be gone."""
+    """Read until the pipe ends: whether a farewell was said, and the engines not said to be gone."""
     sessions: dict[int, str | None] = {}
     for line in pipe:
         try:

@@ -1,7 +1,7 @@
 """Which processes belong to an engine, found from the outside, and killing them.
 
-Owns: reading /proc for an engine's id and session, and leaving none that is found. Knows nothing about starting
-or stopping well. Imports the standard library only: the guardian stands on it.
+Owns: reading /proc for an engine's id and session, and leaving none that is found. Knows nothing about
+starting or stopping well. Imports the standard library only: the guardian stands on it.
 
 vLLM's EngineCore and workers survive a killed API server. They inherit the engine's id (TEAPOT_ENGINE_ID)
 and its session. vLLM renames them with setproctitle, which overwrites the very memory that

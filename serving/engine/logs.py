@@ -40,3 +40,23 @@ class LogTail:
             self.lines.append(self._rest.decode(errors="replace"))
             self._rest = b""
         return self.lines
+
+
+def end_of_log(path: Path, since: int, at_most_bytes: int = 1024**2) -> list[str]:
+    """The last lines written after the first `since` bytes; a log of weeks is not read whole."""
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, 2)
+            file.seek(max(since, size - at_most_bytes))
+            data = file.read()
+    except OSError:
+        return []
+    return [line.decode(errors="replace") for line in data.replace(b"\r", b"\n").split(b"\n") if line]
+
+
+def size_of_log(path: Path) -> int:
+    """How many bytes were written so far; 0 while there is no file."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0

@@ -26,7 +26,7 @@ def read_machine(
     root: Path = ROOT,
     cores: Callable[[], frozenset[int]] = lambda: frozenset(os.sched_getaffinity(0)),
 ) -> MachineFacts:
-    """Read the machine's facts; accelerators are asked for only where they matter. `root` holds /proc, /sys, /dev."""
+    """Read the machine's facts; accelerators only where they matter. `root` holds /proc, /sys and /dev."""
     nodes = list((root / "sys/devices/system/node").glob("node[0-9]*"))
     return MachineFacts(
         cores=tuple(sorted(cores())),

@@ -19,6 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from serving.engine.guardian import SCRATCH_PREFIX, Guardian
 from serving.engine.leftovers import ID_VARIABLE, KEEP_ENVIRONMENT_VISIBLE, Process, kill_all, leftovers
 from serving.engine.ports import LOOPBACK, is_free
 from serving.errors import Failed
@@ -59,8 +60,11 @@ class EngineProcess:
     fork and our knowing of the child, and a Ctrl-C would then leave an engine behind.
     """
 
-    def __init__(self, spec: EngineSpec, engine_id: str | None = None) -> None:
+    def __init__(
+        self, spec: EngineSpec, engine_id: str | None = None, guardian: Guardian | None = None
+    ) -> None:
         self.spec = spec
+        self._guardian = guardian
         self.id = engine_id or uuid.uuid4().hex
         self._child: subprocess.Popen[bytes] | None = None
         self._scratch: str | None = None
@@ -75,11 +79,6 @@ class EngineProcess:
     def pid(self) -> int | None:
         """The API server's pid, which is also the session of all its processes; None before the start."""
         return self._child.pid if self._child else None
-
-    @property
-    def scratch(self) -> str | None:
-        """The engine's own temporary folder while it lives."""
-        return self._scratch
 
     @property
     def exit_code(self) -> int | None:
@@ -102,6 +101,7 @@ class EngineProcess:
             self._scratch = _scratch_folder(spec.environment.get(INDUCTOR_CACHE))
             inherited = {name: value for name, value in os.environ.items() if name not in spec.unset}
             own = {**KEEP_ENVIRONMENT_VISIBLE, "TMPDIR": self._scratch, ID_VARIABLE: self.id}
+            own |= self._guardian.mark if self._guardian else {}
             spec.log.parent.mkdir(parents=True, exist_ok=True)
             with spec.log.open("ab") as log:
                 self._child = subprocess.Popen(
@@ -113,6 +113,8 @@ class EngineProcess:
                     cwd=spec.log.parent,
                     start_new_session=True,
                 )
+            if self._guardian:
+                self._guardian.began(self._child.pid, self._scratch)
         except OSError as error:
             self._remove_scratch()
             raise Failed(
@@ -163,6 +165,8 @@ class EngineProcess:
             raise
         finally:
             self._remove_scratch()
+        if self._guardian:
+            self._guardian.ended(child.pid)
         return Stopped(child.wait(), time.monotonic() - started, tuple(killed.values()))
 
     async def _let_children_end(self) -> None:
@@ -196,7 +200,7 @@ def _scratch_folder(inductor_cache: str | None) -> str:
     Short, since a socket's path is limited to 107 characters. torch keeps its precompiled headers, a minute's
     work, in the temporary folder whatever its cache folder is: that part is a link to what stays.
     """
-    folder = Path(tempfile.mkdtemp(prefix="teapot-"))
+    folder = Path(tempfile.mkdtemp(prefix=SCRATCH_PREFIX))
     if inductor_cache:
         Path(inductor_cache).mkdir(parents=True, exist_ok=True)
         (folder / f"torchinductor_{getpass.getuser()}").symlink_to(inductor_cache)

@@ -25,6 +25,15 @@ OnStage = Callable[[StartStage, float], None]
 """Told each stage as it begins, and the seconds since the start."""
 
 
+async def generate_token(url: str, timeout_s: float | None = None) -> str | None:
+    """Ask the engine for one token; None if it came, else what the engine answered instead.
+
+    Raises: aiohttp.ClientError, TimeoutError where no answer comes (`timeout_s` None: waits for ever).
+    """
+    async with aiohttp.ClientSession(url, timeout=aiohttp.ClientTimeout(timeout_s)) as session:
+        return await _generate(session)
+
+
 async def start_engine(engine: EngineProcess, timeout_s: float, on_stage: OnStage) -> LogTail:
     """Start the engine and return, with its log, once it has generated one real token.
 
@@ -94,13 +103,13 @@ async def _first_token(url: str, stages: _Stages) -> str | None:
     async with aiohttp.ClientSession(url) as session:
         while not await _healthy(session):  # noqa: ASYNC110 (nor does a server)
             await asyncio.sleep(POLL_S)
-        stages.begin(StartStage.FIRST_TOKEN)
-        try:
-            return await _generate(session)
-        except aiohttp.ClientError as error:
-            # The connection broke: the engine is dying. Its death, with a cause in the log, tells more.
-            await asyncio.sleep(HEALTH_TIMEOUT_S)
-            return f"{type(error).__name__}: {error}"
+    stages.begin(StartStage.FIRST_TOKEN)
+    try:
+        return await generate_token(url)
+    except aiohttp.ClientError as error:
+        # The connection broke: the engine is dying. Its death, with a cause in the log, tells more.
+        await asyncio.sleep(HEALTH_TIMEOUT_S)
+        return f"{type(error).__name__}: {error}"
 
 
 async def _healthy(session: aiohttp.ClientSession) -> bool:
@@ -115,7 +124,7 @@ async def _generate(session: aiohttp.ClientSession) -> str | None:
     async with session.get("/v1/models") as answer:
         model = (await answer.json())["data"][0]["id"]
     body = {"model": model, "prompt": "The capital of France is", "max_tokens": 1, "temperature": 0}
-    async with session.post("/v1/completions", json=body, timeout=aiohttp.ClientTimeout(None)) as answer:
+    async with session.post("/v1/completions", json=body) as answer:
         if answer.status != 200:
             return f"HTTP {answer.status}: {(await answer.text())[:300]}"
         tokens = _generated(await answer.json())

@@ -64,6 +64,8 @@ TABLE: Mapping[tuple[EngineState, Event], EngineState] = {
     (_S.CRASHED, _E.STOP): _S.DRAINING,
     (_S.WAITING, _E.STOP): _S.DRAINING,
     (_S.FAILED, _E.STOP): _S.FAILED,
+    (_S.DRAINING, _E.STOP): _S.DRAINING,
+    (_S.STOPPED, _E.STOP): _S.STOPPED,
     (_S.DRAINING, _E.GONE): _S.STOPPED,
     (_S.FAILED, _E.GONE): _S.FAILED,
 }

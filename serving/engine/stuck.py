@@ -19,7 +19,7 @@ MARKS = (
     "vllm:request_success_total",
     "vllm:kv_cache_usage_perc",
 )
-"""What moves while an engine works: tokens, ended requests, and, in the middle of a long prompt, its KV cache."""
+"""What moves while an engine works: tokens, ended requests, and within a long prompt its KV cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class StuckWatch:
         self._last: Signs | None = None
 
     def see(self, now_s: float, seen: Signs | None, in_flight: int) -> Movement:
-        """Judge one more scrape; None if it was not answered. `in_flight`: requests it was sent and not ended.
+        """Judge one more scrape; None: not answered. `in_flight`: requests it was sent and has not ended.
 
         An engine that hangs before it takes a request up still shows nothing as running. A slow reader's
         request is in flight too, though, so then it must be asked for a token before it is called stuck.
