@@ -9,8 +9,9 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,12 +31,15 @@ from serving.console import Console
 from serving.engine.devices import nvidia_driver_answers, resolve_device
 from serving.engine.environments import installed
 from serving.engine.folders import data_folder
+from serving.engine.machine import read_machine
 from serving.engine.recipes import Recipe, choose_recipe
 from serving.errors import EXIT_OK, UsageError
 from serving.facts.load import model_configs
-from serving.modes.mode import Setting
+from serving.modes.mode import MachineFacts, Setting
 from serving.modes.model_facts import model_facts
 
+_SECRET = re.compile(r"(token|key|secret|password)$", re.IGNORECASE)
+_HIDDEN = "(hidden)"
 _SAID = {"error": "cannot start", "ineffective": "would do nothing", "warning": "warning"}
 HELP = "the argv and environment of every engine, with their sources"
 
@@ -52,7 +56,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(args: argparse.Namespace, console: Console) -> int:
+def run(args: argparse.Namespace, console: Console, read: Callable[..., MachineFacts] = read_machine) -> int:
     """Show the command of each engine; what would keep it from starting is said on stderr."""
     deployment, document = load_deployment(args.file, args.overrides)
     asked = args.device or deployment.engine.device
@@ -60,9 +64,12 @@ def run(args: argparse.Namespace, console: Console) -> int:
     recipe = choose_recipe(device, deployment.engine.version, document.where(("engine", "version")))
     name, path, config = _model(deployment.model, Path(args.file).parent)
     facts = model_facts(name, config) if config is not None else None
-    shared = engine_context(deployment, device=device, version=recipe.version, model=facts)
+    seen = read(accelerators=device != "cpu")
+    # Without a GPU here, the answer is for another machine.
+    machine = seen if device == "cpu" or seen.accelerators else None
+    shared = engine_context(deployment, device=device, version=recipe.version, model=facts, machine=machine)
     shared = replace(shared, inherited=dict(os.environ))
-    contexts = engine_contexts(shared, engine_slots(deployment, None, device=device))
+    contexts = engine_contexts(shared, engine_slots(deployment, machine, device=device))
     placement = Placement(
         python=_python(recipe),
         port=None,
@@ -72,7 +79,8 @@ def run(args: argparse.Namespace, console: Console) -> int:
         environment=data_folder(os.environ, Path.home()).engine_environment(os.environ, Path.home()),
     )
     engines = [
-        (context.slot.name, engine_command(deployment, document, placement, context)) for context in contexts
+        (context.slot.name, _without_secrets(engine_command(deployment, document, placement, context)))
+        for context in contexts
     ]
     problems = startup_problems(deployment, document, *contexts)
     console.document(_document(engines, problems))
@@ -99,9 +107,22 @@ def render(name: str, command: EngineCommand, inherited: Mapping[str, str]) -> s
     return "\n".join(line.rstrip() for line in lines)
 
 
+def _without_secrets(command: EngineCommand) -> EngineCommand:
+    """What is shown may be pasted anywhere."""
+    hidden = {s.value for s in command.settings if s.value and _SECRET.search(s.name)}
+    return replace(
+        command,
+        argv=tuple(_HIDDEN if word in hidden else word for word in command.argv),
+        environment={k: _HIDDEN if v in hidden else v for k, v in command.environment.items()},
+        settings=tuple(replace(s, value=_HIDDEN) if s.value in hidden else s for s in command.settings),
+    )
+
+
 def _over(setting: Setting, inherited: Mapping[str, str]) -> str:
     before = inherited.get(setting.name)
-    return "" if before in (None, setting.value) else f", in place of this shell's {before}"
+    if before is None or before == setting.value or setting.value == _HIDDEN:
+        return ""
+    return f", in place of this shell's {before}"
 
 
 def _flag_lines(settings: tuple[Setting, ...]) -> list[str]:

@@ -42,7 +42,6 @@ def startup_problems(
         command = engine_command(deployment, document, _NOWHERE, context)
         rejected = rejected_settings(command.settings, context.version)
         found += [StartupProblem("error", problem) for problem in rejected]
-        found += [StartupProblem("warning", problem) for problem in _ignored(command.unset, context)]
     grave: Sequence[Severity] = ("error", "ineffective", "warning")
     return sorted(dict.fromkeys(found), key=lambda entry: grave.index(entry.severity))
 
@@ -97,13 +96,3 @@ def _told(finding: Finding, document: Document) -> StartupProblem:
     return StartupProblem(
         finding.severity, Problem(what, document.where(path), finding.fix), finding.source or None
     )
-
-
-def _ignored(unset: Sequence[str], context: EngineContext) -> Iterator[Problem]:
-    """Variables of the shell that the engine would have obeyed once, and no longer does."""
-    known = knowledge(context.version)
-    for name in context.inherited if known else ():
-        removed = known.gone(name, "variable") if known and name not in unset else None
-        if removed and known and known.variable(name):
-            what = f"{name} is set and vLLM {known.version.version} ignores it"
-            yield Problem(what, "the environment", removed.instead)

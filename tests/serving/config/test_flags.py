@@ -5,19 +5,16 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-import pytest
-
 from serving.config.flags import (
     EngineCommand,
     Placement,
-    check_startable,
     engine_command,
     engine_context,
-    startup_problems,
+    engine_contexts,
 )
+from serving.config.layout import engine_slots
 from serving.config.load import parse, validate
 from serving.config.schema import Deployment
-from serving.errors import EXIT_FAILED, Failed
 from serving.modes.mode import Device, ModelFacts
 
 PLACEMENT = Placement(
@@ -36,6 +33,12 @@ modes:
 gateway: {drain_timeout: 12.5s}
 slo: {ttft: 2s, tpot: 50ms}
 """
+PAIR = """\
+name: demo
+engine: {cores: [0, 1]}
+modes:
+  - {kind: disaggregated, connector: {kind: nixl}}
+"""
 
 
 def command(text: str, device: Device = "cpu", placement: Placement = PLACEMENT) -> EngineCommand:
@@ -43,13 +46,6 @@ def command(text: str, device: Device = "cpu", placement: Placement = PLACEMENT)
     deployment = validate(document, Deployment)
     context = engine_context(deployment, device=device, version="0.32.0", model=SMOLLM2)
     return engine_command(deployment, document, placement, context)
-
-
-def problems(text: str, device: Device = "cpu") -> list[str]:
-    document = parse(text, "demo.yaml")
-    deployment = validate(document, Deployment)
-    context = engine_context(deployment, device=device, version="0.32.0", model=SMOLLM2)
-    return [str(problem) for problem in startup_problems(deployment, document, context)]
 
 
 def test_the_command_is_what_vllm_takes() -> None:
@@ -138,45 +134,33 @@ def test_without_a_limit_the_models_own_is_the_longest() -> None:
     assert engine_context(deployment, device="cuda", version="0.33.0", model=None).max_model_len is None
 
 
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        (
-            "modes: [{kind: speculative, method: mtp, tokens: 1}]",
-            "demo.yaml:2: modes[0]: mode 'speculative' cannot be started yet in this version",
-        ),
-        (
-            "replicas: 2",
-            "demo.yaml:2: replicas: 2 replicas cannot be started yet in this version; set replicas: 1",
-        ),
-        (
-            "engine: {max_model_len: 9000}",
-            "demo.yaml:2: engine.max_model_len: 9000 is longer than the 8192 positions of smollm2-135m; "
-            "set 8192 or less",
-        ),
-        (
-            "engine: {gpu_memory_utilization: 0.9}",
-            "demo.yaml:2: engine.gpu_memory_utilization: there is no GPU memory on device cpu; "
-            "use kv_cache_memory",
-        ),
-    ],
-)  # fmt: skip
-def test_what_cannot_start_is_said_before_anything_is_paid_for(text: str, problem: str) -> None:
-    assert problems(f"name: x\n{text}\n") == [problem]
-
-
-def test_a_modes_own_problem_is_said_where_the_mode_is() -> None:
-    assert problems("name: x\nmodes:\n  - {kind: parallel, tensor: 2}\n") == [
-        "demo.yaml:3: modes[0]: mode 'parallel' cannot be started yet in this version",
-        "demo.yaml:3: modes[0]: 9 attention heads cannot be shared by 2 tensor-parallel ranks; "
-        "set tensor to one of 1, 3, 9",
-    ]
-
-
-def test_not_startable_is_a_failure_and_not_a_wrong_file() -> None:
-    document = parse("name: x\nreplicas: 2\n", "demo.yaml")
-    deployment = validate(document, Deployment)
+def test_modes_hear_of_the_other_flags_of_the_deployment() -> None:
+    deployment = validate(
+        parse("name: x\nengine: {args: {seed: 1, enable_sleep_mode: true}}\n", "d"), Deployment
+    )
     context = engine_context(deployment, device="cpu", version="0.32.0", model=SMOLLM2)
-    with pytest.raises(Failed) as caught:
-        check_startable(deployment, document, context)
-    assert caught.value.exit_code == EXIT_FAILED
+    assert context.args == {"--seed": "1", "--enable-sleep-mode": None}
+
+
+def test_every_engine_has_its_own_cores_and_side_channel_and_knows_its_peer() -> None:
+    document = parse(PAIR, "demo.yaml")
+    deployment = validate(document, Deployment)
+    shared = engine_context(deployment, device="cpu", version="0.32.0", model=SMOLLM2)
+    slots = engine_slots(deployment, None, device="cpu")
+    prefill, decode = engine_contexts(shared, slots)
+    assert [peer.slot.name for peer in prefill.peers] == ["demo-decode-0"]
+    assert [peer.slot.name for peer in decode.peers] == ["demo-prefill-0"]
+    both = [engine_command(deployment, document, PLACEMENT, context) for context in (prefill, decode)]
+    assert [command.environment["VLLM_CPU_OMP_THREADS_BIND"] for command in both] == ["0", "1"]
+    assert [command.environment["VLLM_NIXL_SIDE_CHANNEL_PORT"] for command in both] == ["5600", "5700"]
+    sources = {setting.name: setting.source for setting in both[0].settings}
+    assert sources["VLLM_CPU_OMP_THREADS_BIND"] == "demo.yaml:2: engine.cores"
+
+
+def test_what_would_silently_change_an_engine_is_kept_away_from_it() -> None:
+    assert command("name: x\nengine: {kv_cache_memory: 512MiB}\n").unset == (
+        "VLLM_CPU_KVCACHE_SPACE",
+        "VLLM_CPU_OMP_THREADS_BIND",
+        "VLLM_API_KEY",
+    )
+    assert command("name: x\n").unset == ("VLLM_CPU_OMP_THREADS_BIND", "VLLM_API_KEY")
