@@ -76,7 +76,10 @@ def run(args: argparse.Namespace, console: Console, read: Callable[..., MachineF
         model_path=path,
         model_name=name,
         offline=config is not None,
-        environment=data_folder(os.environ, Path.home()).engine_environment(os.environ, Path.home()),
+        environment={
+            **data_folder(os.environ, Path.home()).engine_environment(os.environ, Path.home()),
+            **recipe.environment,
+        },
     )
     engines = [
         (context.slot.name, _without_secrets(engine_command(deployment, document, placement, context)))
