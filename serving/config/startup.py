@@ -42,6 +42,7 @@ def startup_problems(
         command = engine_command(deployment, document, _NOWHERE, context)
         rejected = rejected_settings(command.settings, context.version)
         found += [StartupProblem("error", problem) for problem in rejected]
+        found += [StartupProblem("warning", problem) for problem in _ignored(context)]
     grave: Sequence[Severity] = ("error", "ineffective", "warning")
     return sorted(dict.fromkeys(found), key=lambda entry: grave.index(entry.severity))
 
@@ -96,3 +97,15 @@ def _told(finding: Finding, document: Document) -> StartupProblem:
     return StartupProblem(
         finding.severity, Problem(what, document.where(path), finding.fix), finding.source or None
     )
+
+
+def _ignored(context: EngineContext) -> Iterator[Problem]:
+    """Variables of the shell that engines once obeyed: vLLM itself only warns of them in its log."""
+    known = knowledge(context.version)
+    if known is None:
+        return
+    for name in context.inherited:
+        removed = known.gone(name, "variable") if known.variable(name) else None
+        if removed:
+            what = f"{name} is set and vLLM {known.version.version} does not read it"
+            yield Problem(what, "the environment", removed.instead)

@@ -117,6 +117,7 @@ class Knowledge:
         if not words and known.takes not in ("?", "*"):
             return f"{given} needs a value", f"give it {_wanted(known)}"
         if len(words) > 1 and known.takes in (None, "?"):
+            # The parser would take the second for the model, which may stand without a flag.
             return f"{given} takes one value and not {len(words)}", "give one"
         if dot:
             return None

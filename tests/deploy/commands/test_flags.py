@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import io
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -12,11 +13,16 @@ import pytest
 from deploy.commands import flags
 from serving.console import Console
 from serving.errors import UsageError
+from serving.modes.mode import MachineFacts
+
+TWO_CORES = MachineFacts((0, 1), 1, 20 * 1024**3, 1024**3)
 
 
 @pytest.fixture(autouse=True)
 def nothing_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TEAPOT_HOME", str(tmp_path / "home"))
+    for name in [name for name in os.environ if name.startswith(("VLLM_", "CUDA_"))]:
+        monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
 
 
@@ -25,7 +31,8 @@ def shown(text: str, *arguments: str, as_json: bool = False) -> tuple[str, str]:
     parser = argparse.ArgumentParser()
     flags.configure(parser)
     console = Console(as_json=as_json, out=io.StringIO(), err=io.StringIO())
-    assert flags.run(parser.parse_args(["demo.yaml", "--device", "cpu", *arguments]), console) == 0
+    asked = parser.parse_args(["demo.yaml", "--device", "cpu", *arguments])
+    assert flags.run(asked, console, read=lambda *, accelerators: TWO_CORES) == 0
     return console.out.getvalue(), console.err.getvalue()  # type: ignore[attr-defined]  # both are StringIO
 
 
@@ -38,7 +45,7 @@ def test_the_command_and_its_sources_are_shown() -> None:
     assert "    --kv-cache-dtype fp8_e5m2" in out
     [row] = [line for line in out.splitlines() if line.startswith("  --kv-cache-dtype")]
     assert row.split() == ["--kv-cache-dtype", "fp8_e5m2", "--set", "modes[0].format"]
-    assert err == ""
+    assert "cannot start" not in err
 
 
 def test_the_document_has_argv_environment_and_settings() -> None:
@@ -50,13 +57,55 @@ def test_the_document_has_argv_environment_and_settings() -> None:
 
 
 def test_what_keeps_it_from_starting_is_said_beside_the_command() -> None:
-    out, err = shown("name: demo\nmodes:\n  - {kind: parallel, tensor: 2}\n")
+    out, err = shown("name: demo\nmodes:\n  - {kind: parallel, tensor: 2}\nengine: {args: {dtype: bf16}}\n")
     assert "--tensor-parallel-size 2" in out
-    assert err.splitlines() == [
-        "cannot start: demo.yaml:3: modes[0]: mode 'parallel' cannot be started yet in this version",
-        "cannot start: demo.yaml:3: modes[0]: 9 attention heads cannot be shared by 2 tensor-parallel ranks; "
-        "set tensor to one of 1, 3, 9",
-    ]
+    assert "cannot start: demo.yaml:3: modes[0].tensor: 9 attention heads cannot be shared by 2" in err
+    assert "cannot start: demo.yaml:4: engine.args.dtype: 'bf16' is no --dtype of vLLM 0.32.0" in err
+
+
+def test_problems_are_data_with_their_gravity() -> None:
+    out, _ = shown("name: demo\nmodes: [{kind: quantized_kv, format: fp8}]\n", as_json=True)
+    problems = json.loads(out)["problems"]
+    assert [problem["severity"] for problem in problems] == ["warning"]
+    assert set(problems[0]) == {"severity", "problem", "source"}
+
+
+def test_every_engine_of_a_pair_is_shown() -> None:
+    text = "name: demo\nmodes:\n  - {kind: disaggregated, connector: {kind: nixl}}\n"
+    out, _ = shown(text, as_json=True)
+    engines = json.loads(out)["engines"]
+    assert [engine["name"] for engine in engines] == ["demo-prefill-0", "demo-decode-0"]
+    assert [engine["environment"]["VLLM_CPU_OMP_THREADS_BIND"] for engine in engines] == ["0", "1"]
+    assert [engine["environment"]["VLLM_NIXL_SIDE_CHANNEL_PORT"] for engine in engines] == ["5600", "5700"]
+    assert "engine demo-decode-0\n" in shown(text)[0]
+
+
+def test_what_the_shell_says_is_shown_where_it_is_replaced_or_removed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("VLLM_CPU_KVCACHE_SPACE", "8")
+    monkeypatch.setenv("VLLM_API_KEY", "a-secret")
+    out, _ = shown("name: demo\n")
+    [replaced] = [line for line in out.splitlines() if line.startswith("  VLLM_CPU_KVCACHE_SPACE")]
+    assert replaced.endswith("default, in place of this shell's 8")
+    assert "env -u VLLM_API_KEY " in out
+    [removed] = [line for line in out.splitlines() if line.startswith("  VLLM_API_KEY")]
+    assert removed.split(maxsplit=2)[1:] == ["(removed)", "teapot: engines would refuse the gateway"]
+    assert "a-secret" not in out
+
+
+def test_secrets_are_not_shown() -> None:
+    text = "name: demo\nengine: {env: {HF_TOKEN: hf_abc}, args: {hf_token: hf_abd}}\n"
+    for out in (shown(text)[0], shown(text, as_json=True)[0]):
+        assert "hf_ab" not in out
+        assert "(hidden)" in out
+
+
+def test_the_answer_for_a_gpu_elsewhere_does_not_judge_this_machine() -> None:
+    out, err = shown("name: demo\nreplicas: 4\n", "--device", "cuda", as_json=True)
+    devices = [engine["environment"]["CUDA_VISIBLE_DEVICES"] for engine in json.loads(out)["engines"]]
+    assert devices == ["0", "1", "2", "3"]
+    assert err == ""
 
 
 def test_a_local_folder_is_known_by_its_config(tmp_path: Path) -> None:

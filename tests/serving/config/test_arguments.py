@@ -59,6 +59,47 @@ def test_a_flag_that_is_decided_elsewhere_is_refused_with_where(key: str, fix: s
     assert fix in todo
 
 
+@pytest.mark.parametrize(
+    ("key", "flag"),
+    [("tp", "--tensor-parallel-size"), ("-q", "--quantization"), ("cc.mode", "--compilation-config.mode")],
+)
+def test_short_names_are_vllms_own(key: str, flag: str) -> None:
+    assert flag_of(key) == flag
+
+
+@pytest.mark.parametrize(
+    ("key", "fix"),
+    [
+        ("disable_prefix_caching", "{kind: prefix_cache, ...}"),
+        ("device_memory_utilization", "engine.gpu_memory_utilization"),
+        ("no_headless", "over HTTP"),
+    ],
+)
+def test_another_spelling_of_an_owned_flag_is_owned_too(key: str, fix: str) -> None:
+    [(_, what, todo)] = argument_problems({key: True})
+    assert "is decided by" in what
+    assert fix in todo
+
+
+@pytest.mark.parametrize(
+    ("key", "fix"),
+    [
+        ("max_num_batched_tokenz", "did you mean --max-num-batched-tokens?"),
+        ("swap_space", "leave it out: preempted requests are computed again; "),
+        ("guided_decoding_backend", "use --structured-outputs-config with {backend: ...}"),
+    ],
+)
+def test_what_no_version_has_is_refused_with_what_to_use(key: str, fix: str) -> None:
+    [(_, what, todo)] = argument_problems({key: 1})
+    assert what == f"--{key.replace('_', '-')} is no flag of vLLM 0.32.0 or 0.33.0"
+    assert todo.startswith(fix)
+
+
+def test_a_flag_and_its_opposite_are_the_same_flag() -> None:
+    [(key, what, _)] = argument_problems({"enable_log_requests": True, "disable_log_requests": True})
+    assert (key, what) == ("disable_log_requests", "is the same flag as 'enable_log_requests'")
+
+
 def test_two_spellings_of_one_flag_are_refused() -> None:
     [(key, what, _)] = argument_problems({"seed": 1, "--seed": 2})
     assert (key, what) == ("--seed", "is the same flag as 'seed'")

@@ -45,6 +45,16 @@ def test_a_plain_deployment_has_no_contradiction() -> None:
             "f.yaml:3: engine.args.port: --port is decided by teapot; "
             "engines listen on loopback only; applications use gateway.host and gateway.port",
         ),
+        (
+            "replicas: 2\nmodes: [{kind: disaggregated, connector: {kind: nixl}}]\n",
+            "f.yaml:2: replicas: the mode disaggregated already says how many engines there are; "
+            "leave replicas out and raise prefill and decode",
+        ),
+        (
+            "engine:\n  env: {VLLM_API_KEY: x}\n",
+            "f.yaml:3: engine.env.VLLM_API_KEY: VLLM_API_KEY is decided by teapot; "
+            "keys are the gateway's: use gateway.keys_file",
+        ),
     ],
 )  # fmt: skip
 def test_a_contradiction_is_said_where_it_is(text: str, problem: str) -> None:
