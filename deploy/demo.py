@@ -10,7 +10,8 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
-from deploy.stack import Stack, verdict_table
+from deploy.stack import Stack
+from deploy.verdicts import verdict_table
 from loadgen.run import LoadResult, run_load
 from loadgen.workload import Workload
 from serving.config.load import load_model
@@ -44,7 +45,7 @@ class Demo:
                 target=stack.gateway.public_url,
                 console=self.console,
                 out=self.out,
-                metrics_urls=(f"{stack.engine.url}/metrics",),
+                metrics_urls=tuple(f"{url}/metrics" for url in stack.engine_urls),
                 stopped=stop.is_set,
             )
         )
@@ -66,7 +67,7 @@ def story(demo: Demo) -> str:
     return "\n".join(
         [
             "modes",
-            verdict_table(list(demo.verdicts)),
+            verdict_table(demo.verdicts),
             "",
             result.table,
             "",

@@ -7,12 +7,12 @@ about running engines.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from deploy.compiling import compilable
+from deploy.compiling import NO_COMPILER, compilable
 from serving.config.document import Document
 from serving.config.flags import EngineCommand, Placement, engine_command, engine_context, engine_contexts
 from serving.config.layout import engine_slots
@@ -22,7 +22,7 @@ from serving.config.startup import check_startable
 from serving.console import Console
 from serving.engine.devices import nvidia_driver_answers, resolve_device
 from serving.engine.environments import Environment
-from serving.engine.folders import DataFolder, data_folder
+from serving.engine.folders import data_folder
 from serving.engine.install import ensure_environment
 from serving.engine.machine import cpp_compiler, read_machine
 from serving.engine.models import LocalModel, ModelPlace, resolve_model
@@ -75,34 +75,87 @@ def prepare(
     device = resolve_device(asked, has_nvidia=asked != "cpu" and nvidia_driver_answers())
     recipe = choose_recipe(device, deployment.engine.version, where=document.where(("engine", "version")))
     machine = read_machine(accelerators=device != "cpu")
-    context = engine_context(deployment, device=device, version=recipe.version, model=None, machine=machine)
-    context = replace(context, inherited=dict(os.environ))
-    slots = engine_slots(deployment, machine, device=device, ports=[free_port() for _ in range(_most(deployment))])
+    slots = engine_slots(deployment, machine, device=device)
+    ports = [free_port() for _ in slots]
+    slots = engine_slots(deployment, machine, device=device, ports=ports)
+    shared = engine_context(deployment, device=device, version=recipe.version, model=None, machine=machine)
+    shared = replace(shared, inherited=dict(os.environ))
     # Once without the model, so that a file that cannot work does not first pay for an install.
     check_startable(
-        deployment, document, *engine_contexts(context, slots), allow_ineffective=allow_ineffective
+        deployment, document, *engine_contexts(shared, slots), allow_ineffective=allow_ineffective
     )
     folder = data_folder(os.environ, Path.home()).make()
+    environment = ensure_environment(recipe, folder, console)
     place = ModelPlace(
-        python=ensure_environment(recipe, folder, console).python,
+        python=environment.python,
         folder=folder,
         console=console,
         environment=folder.engine_environment(os.environ, Path.home()),
         relative_to=Path(path).parent,
     )
     model = resolve_model(deployment.model, place)
-    context = _with_models(context, deployment, model, place)
-    contexts = engine_contexts(context, slots)
-    notes = check_startable(deployment, document, *contexts, allow_ineffective=allow_ineffective)
-    for note in notes:
+    shared = _with_models(shared, deployment, model, place)
+    contexts = engine_contexts(shared, slots)
+    for note in check_startable(deployment, document, *contexts, allow_ineffective=allow_ineffective):
         console.say(f"note: {note}")
-    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
-    engines = tuple(_engine(deployment, document, model, place, each, stamp) for each in contexts)
-    if engines[0].command.settings != 
+    launch = _Launch(deployment, document, model, place, datetime.now(UTC).strftime("%Y%m%d-%H%M%S"))
+    engines = tuple(launch.engine(context) for context in contexts)
+    if any(setting.source == NO_COMPILER for setting in engines[0].command.settings):
+        console.say("note: no C++ compiler was found, so engines run without torch.compile (slower)")
     together = start_together(
         len(engines),
         weight_bytes=weight_bytes(Path(model.path_or_id)),
-        kv_bytes=context.kv_cache_bytes or 0,
+        kv_bytes=shared.kv_cache_bytes or 0,
         available_bytes=machine.memory_available_bytes,
     )
     return Prepared(deployment, environment, model, engines, together)
+
+
+@dataclass(frozen=True, slots=True)
+class _Launch:
+    """What the commands of all engines of one start share."""
+
+    deployment: Deployment
+    document: Document
+    model: LocalModel
+    place: ModelPlace
+    stamp: str
+
+    def engine(self, context: EngineContext) -> PreparedEngine:
+        """The command and the process of one engine, on a port that is free now."""
+        port = free_port()
+        placement = Placement(
+            python=str(self.place.python),
+            port=port,
+            model_path=self.model.path_or_id,
+            model_name=self.model.name,
+            offline=self.model.offline,
+            environment=self.place.environment,
+        )
+        command = engine_command(self.deployment, self.document, placement, context)
+        environ = {**os.environ, **command.environment}
+        command = compilable(command, context.device, cpp_compiler(environ), environ)
+        name = context.slot.name
+        log = self.place.folder.logs / f"{name}-{self.stamp}.log"
+        spec = EngineSpec(name, command.argv, log, port, command.environment, command.unset)
+        return PreparedEngine(context, command, spec)
+
+
+def _with_models(
+    shared: EngineContext, deployment: Deployment, model: LocalModel, place: ModelPlace
+) -> EngineContext:
+    """The context with what is known of the model, its draft, and where drafts and adapters lie."""
+    paths: dict[str, str] = {}
+    draft = None
+    facts = model_facts(model.name, model.config)
+    for mode in deployment.modes:
+        if isinstance(mode, Speculative) and mode.model is not None:
+            found = resolve_model(mode.model, place)
+            paths[mode.model] = found.path_or_id
+            # A head trained for its model (eagle ...) has a config.json of its own kind.
+            draft = model_facts(found.name, found.config) if mode.method == "draft_model" else None
+        if isinstance(mode, Lora):
+            folders = {word: (place.relative_to / Path(word).expanduser()) for word in mode.adapters.values()}
+            paths |= {word: str(path.resolve()) for word, path in folders.items() if path.is_dir()}
+    longest = shared.max_model_len or facts.max_position
+    return replace(shared, model=facts, draft=draft, paths=paths, max_model_len=longest)

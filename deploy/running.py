@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from deploy.prepared import Prepared
 from deploy.signals import StopSignal
-from deploy.stack import Stack, first_of
+from deploy.stack import Stack
 from serving.console import Console
 
 Work = Callable[[Stack], Awaitable[int]]
@@ -23,7 +23,7 @@ async def run_stack(
 ) -> int:
     """Bring the stack up, do the work, take it down; return the work's exit code or the signal's.
 
-    Raises: Failed if the engine cannot start, is proven not in effect, or ends while serving.
+    Raises: Failed if an engine cannot start, is proven not in effect, or none is left to serve.
     """
     stop = StopSignal()
     stack = Stack(prepared, console, allow_ineffective)
@@ -56,3 +56,9 @@ async def _serve(stack: Stack, work: Work) -> int:
         doing.cancel()
         ended.cancel()
         await asyncio.gather(doing, ended, return_exceptions=True)
+
+
+async def first_of(*tasks: asyncio.Task[object]) -> asyncio.Task[object]:
+    """The first of the tasks to end; the others run on."""
+    done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    return next(task for task in tasks if task in done)

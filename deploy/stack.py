@@ -1,146 +1,190 @@
-"""A deployment while it runs: engine up, modes proven, gateway open; and everything down again.
+"""A deployment while it runs: engines up, modes proven, gateway open; and everything down again.
 
-Owns: the order in which parts begin and end. Knows nothing about signals or about what the user wants done
-with the running stack.
+Owns: the order in which parts begin and end, and which engine is in the routing. Knows nothing about
+signals or about what the user wants done with the running stack.
 """
 
 from __future__ import annotations
 
-import asyncio
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from deploy.prepared import Prepared
+from deploy.prepared import Prepared, PreparedEngine
+from deploy.verdicts import merge, not_in_effect, verdict_table
 from serving.config.units import format_duration
 from serving.console import Console
 from serving.engine.attestation import attest
-from serving.engine.causes import cause_of
-from serving.engine.logs import LogTail
-from serving.engine.process import EngineProcess
-from serving.engine.readiness import start_engine
+from serving.engine.guardian import Guardian
+from serving.engine.process import Stopped
 from serving.engine.stages import StartStage
-from serving.errors import Failed, Problem
-from serving.gateway.backends import Backend
+from serving.engine.states import EngineState
+from serving.engine.supervised import EnginePlan, SupervisedEngine, Surroundings
+from serving.engine.supervisor import Supervisor
+from serving.engine.watching import Clock
+from serving.errors import Failed
+from serving.gateway.backends import Backend, BackendState
 from serving.gateway.limits import GatewayLimits
 from serving.gateway.server import Gateway
 from serving.modes.mode import Verdict
 
 STOP_MARGIN_S = 5.0
 """After the drain nothing is in flight, so an engine that takes longer to end than this is stuck."""
+_BACKEND_STATES: dict[EngineState, BackendState] = {
+    EngineState.DRAINING: "draining",
+    EngineState.CRASHED: "down",
+    EngineState.FAILED: "down",
+    EngineState.STOPPED: "down",
+}
+"""All other states are of an engine that is not ready yet."""
 
 
 @dataclass(slots=True)
 class Stack:
-    """One deployment's engine and gateway. `up` once, then `down` once, whatever happened in between."""
+    """One deployment's engines and gateway. `up` once, then `down` once, whatever happened in between."""
 
     prepared: Prepared
     console: Console
     allow_ineffective: bool = False
+    clock: Clock = field(default_factory=Clock)
     gateway: Gateway = field(init=False)
-    engine: EngineProcess = field(init=False)
-    backend: Backend = field(init=False)
-    log: LogTail | None = None
+    supervisor: Supervisor = field(init=False)
     verdicts: list[Verdict] = field(default_factory=list)
+    _guardian: Guardian = field(default_factory=Guardian)
+    _backends: dict[str, Backend] = field(default_factory=dict)
+    _verdicts: dict[str, Sequence[Verdict]] = field(default_factory=dict)
+    _is_up: bool = False
 
     def __post_init__(self) -> None:
-        section = self.prepared.deployment.gateway
-        self.gateway = Gateway(self.prepared.deployment.name, GatewayLimits(max_body_bytes=section.max_body))
-        self.engine = EngineProcess(self.prepared.spec)
-        self.backend = Backend(self.engine.url)
+        deployment = self.prepared.deployment
+        self.gateway = Gateway(deployment.name, GatewayLimits(max_body_bytes=deployment.gateway.max_body))
+        around = Surroundings(
+            start_timeout_s=deployment.engine.start_timeout,
+            stuck_after_s=deployment.engine.stuck_after,
+            prove=self._prove,
+            changed=self._changed,
+            stage=self._stage,
+            say=self.console.say,
+            guardian=self._guardian,
+            clock=self.clock,
+        )
+        plans = [self._plan(engine) for engine in self.prepared.engines]
+        self.supervisor = Supervisor(plans, around, together=self.prepared.together)
+
+    @property
+    def engine_urls(self) -> tuple[str, ...]:
+        """Where the engines themselves answer, on loopback."""
+        return tuple(engine.url for engine in self.supervisor.engines)
 
     async def up(self) -> None:
-        """Bind the addresses, start the engine, prove its modes, and take requests.
+        """Bind the addresses, start the engines, prove their modes, and take requests.
 
         Raises: Failed with the cause; what was started is ended by `down`.
         """
         section = self.prepared.deployment.gateway
         # First of all: a taken port is said at once, and not after a minute of loading.
         await self.gateway.start(section.host, section.port, section.admin_host, section.admin_port)
-        self.gateway.add(self.backend)
+        for backend in self._backends.values():
+            self.gateway.add(backend)
         began = time.monotonic()
-        self.console.say(self._starting())
-        timeout_s = self.prepared.deployment.engine.start_timeout
-        self.log = await start_engine(self.engine, timeout_s, self._stage)
-        self.verdicts = await self._prove(self.log)
-        self.backend.state = "ready"
+        for line in self._starting():
+            self.console.say(line)
+        self._guardian.start()
+        await self.supervisor.up()
+        self._is_up = True
+        if self.verdicts:
+            self.console.say(verdict_table(self.verdicts))
         self.gateway.open(self.verdicts)
         self.console.say(f"ready after {format_duration(time.monotonic() - began)}")
 
-    async def _prove(self, log: LogTail) -> list[Verdict]:
-        modes = self.prepared.deployment.modes
-        if not modes:
-            return []
-        began = time.monotonic()
-        verdicts = await attest(self.engine.url, modes, self.prepared.context, log.lines)
-        self.console.say(f"modes probed in {format_duration(time.monotonic() - began)}")
-        self.console.say(verdict_table(verdicts))
-        wrong = [verdict for verdict in verdicts if verdict.in_effect is False]
-        if wrong and not self.allow_ineffective:
-            raise Failed.of([_not_in_effect(verdict) for verdict in wrong])
-        return verdicts
-
     async def ended(self) -> Failed:
-        """Wait until the engine ends by itself, take it out of the gateway, and say why it ended."""
-        code = await self.engine.wait()
-        self.backend.state = "down"
-        cause = cause_of(self.log.finish()) if self.log else None
-        return Failed(
-            f"the engine ended while serving ({exit_words(code)})" + (f": {cause.cause}" if cause else ""),
-            where=str(self.prepared.spec.log),
-            fix=cause.cure if cause else "see the log's last lines",
-        )
+        """Keep the engines up, until none is left that could serve; returns why."""
+        return await self.supervisor.keep()
 
     async def down(self) -> None:
-        """Stop taking requests, let those in flight finish, end the engine, close the addresses."""
+        """Stop taking requests, let those in flight finish, end the engines, close the addresses."""
         drain_s = self.prepared.deployment.gateway.drain_timeout
         if self.gateway.state.in_flight:
-            self.console.say(
-                f"finishing {self.gateway.state.in_flight} requests (up to {format_duration(drain_s)})"
-            )
+            in_flight = self.gateway.state.in_flight
+            self.console.say(f"finishing {in_flight} requests (up to {format_duration(drain_s)})")
         try:
             cut = await self.gateway.drain(drain_s)
             if cut:
                 self.console.say(f"{cut} requests did not finish in time and were ended with an error")
-            self.backend.state = "down"
-            stopped = await self.engine.stop(within_s=drain_s + STOP_MARGIN_S)
-            if stopped.code is not None:
-                self.console.say(f"engine ended in {format_duration(stopped.took_s)}; nothing of it is left")
+            self.supervisor.leave()
+            stopped = await self.supervisor.down(drain_s + STOP_MARGIN_S)
+            # Only now: until here the guardian was needed, and if something is left it still is.
+            self._guardian.close()
+            self._tell(stopped)
         finally:
             await self.gateway.stop()
 
-    def _starting(self) -> str:
-        version, device = self.prepared.environment.version, self.prepared.context.device
-        model, log = self.prepared.model.name, self.prepared.spec.log
-        return f"starting vLLM {version} on {device} with {model} (log: {log})"
+    def _plan(self, engine: PreparedEngine) -> EnginePlan:
+        slot = engine.context.slot
+        url = f"http://127.0.0.1:{engine.spec.port}"
+        backend = self._backends[slot.name] = Backend(url, role=slot.role)
+        return EnginePlan(engine.spec, slot.role, lambda: backend.in_flight)
 
-    def _stage(self, stage: StartStage, at_s: float) -> None:
-        self.console.say(f"  {at_s:6.1f} s  {stage.value}")
+    async def _prove(self, engine: SupervisedEngine, log: Sequence[str]) -> None:
+        modes = self.prepared.deployment.modes
+        if not modes:
+            return
+        context = next(e.context for e in self.prepared.engines if e.spec.name == engine.name)
+        began = time.monotonic()
+        verdicts = await attest(engine.url, modes, context, log)
+        took = format_duration(time.monotonic() - began)
+        self.console.say(f"{self._label(engine.name)}modes probed in {took}")
+        self._judge(engine.name, verdicts)
 
+    def _judge(self, name: str, verdicts: Sequence[Verdict]) -> None:
+        """Remember an engine's verdicts, and refuse an engine in which a mode is not in effect."""
+        self._verdicts[name] = verdicts
+        self.verdicts = merge(self._verdicts)
+        if self._is_up:
+            self.gateway.state.verdicts = tuple(self.verdicts)
+        wrong = [verdict for verdict in verdicts if verdict.in_effect is False]
+        if wrong and not self.allow_ineffective:
+            self.console.say(verdict_table(self.verdicts))
+            raise Failed.of([not_in_effect(verdict) for verdict in wrong])
 
-def verdict_table(verdicts: list[Verdict]) -> str:
-    """The verdicts as lines for people, warnings below the mode that they belong to."""
-    words = {True: "in effect", False: "NOT IN EFFECT", None: "cannot tell"}
-    kind_width = max((len(v.kind) for v in verdicts), default=0)
-    lines: list[str] = []
-    for verdict in verdicts:
-        lines.append(f"  {verdict.kind:<{kind_width}}  {words[verdict.in_effect]:<13}  {verdict.evidence}")
-        lines += [f"  {'':<{kind_width}}  warning: {warning}" for warning in verdict.warnings]
-    return "\n".join(lines)
+    def _changed(self, changed: SupervisedEngine) -> None:
+        """Put the gateway's routing right: at once, before anything else is done about the change."""
+        serving = {engine.name for engine in self.supervisor.serving()}
+        for engine in self.supervisor.engines:
+            backend = self._backends[engine.name]
+            backend.state = (
+                "ready" if engine.name in serving else _BACKEND_STATES.get(engine.state, "starting")
+            )
 
+    def _starting(self) -> list[str]:
+        prepared = self.prepared
+        count = len(prepared.engines)
+        many = f"{count} engines " + ("side by side: " if prepared.together else "one after another: ")
+        what = f"vLLM {prepared.environment.version} on {prepared.context.device} with {prepared.model.name}"
+        logs = [f"log: {engine.spec.log}" for engine in prepared.engines]
+        if count == 1:
+            return [f"starting {what} ({logs[0]})"]
+        lines = [f"starting {many}{what}"]
+        lines += [
+            f"  {e.spec.name:<{self._width()}}  {log}" for e, log in zip(prepared.engines, logs, strict=True)
+        ]
+        if any(engine.context.slot.role == "prefill" for engine in prepared.engines):
+            lines.append(
+                "  requests go to the decode engines alone: this version does not route both legs yet"
+            )
+        return lines
 
-def exit_words(code: int) -> str:
-    """An exit code for people; negative ones are signals."""
-    return f"signal {-code}" if code < 0 else f"exit code {code}"
+    def _stage(self, name: str, stage: StartStage, at_s: float) -> None:
+        self.console.say(f"  {at_s:6.1f} s  {self._label(name)}{stage.value}")
 
+    def _label(self, name: str) -> str:
+        return f"{name:<{self._width()}}  " if len(self.prepared.engines) > 1 else ""
 
-def _not_in_effect(verdict: Verdict) -> Problem:
-    return Problem(
-        f"mode '{verdict.kind}' ({verdict.asked}) is not in effect: {verdict.evidence}",
-        fix="ask for what this engine can do (teapot modes), or serve all the same with --allow-ineffective",
-    )
+    def _width(self) -> int:
+        return max(len(engine.spec.name) for engine in self.prepared.engines)
 
-
-async def first_of(*tasks: asyncio.Task[object]) -> asyncio.Task[object]:
-    """The first of the tasks to end; the others run on."""
-    done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    return next(task for task in tasks if task in done)
+    def _tell(self, stopped: dict[str, Stopped]) -> None:
+        took = [how.took_s for how in stopped.values() if how.code is not None]
+        if took:
+            subject, left = ("engine", "it") if len(took) == 1 else (f"{len(took)} engines", "them")
+            self.console.say(f"{subject} ended in {format_duration(max(took))}; nothing of {left} is left")

@@ -42,7 +42,7 @@ def add_set(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, console: Console) -> int:
     """Serve until a signal comes; then take everything down."""
     with terminable():
-        prepared = prepare(args.file, args.overrides, console)
+        prepared = prepare(args.file, args.overrides, console, allow_ineffective=args.allow_ineffective)
 
     async def until_stopped(stack: Stack) -> int:
         console.say(welcome(stack))
@@ -56,6 +56,7 @@ def run(args: argparse.Namespace, console: Console) -> int:
 def welcome(stack: Stack) -> str:
     """What a person needs next: the address, a curl line, where to look."""
     url, model = stack.gateway.public_url, stack.prepared.model.name
+    engines = ", ".join(f"{engine}/metrics" for engine in stack.engine_urls)
     body = json.dumps(
         {"model": model, "messages": [{"role": "user", "content": "What is the capital of France?"}]}
     )
@@ -64,7 +65,7 @@ def welcome(stack: Stack) -> str:
             "",
             f"API      {url}/v1",
             f"try      curl {url}/v1/chat/completions -H 'Content-Type: application/json' -d '{body}'",
-            f"metrics  {stack.gateway.admin_url}/metrics (gateway), {stack.engine.url}/metrics (engine)",
+            f"metrics  {stack.gateway.admin_url}/metrics (gateway), {engines} (engine)",
             f"status   teapot status --admin {stack.gateway.admin_url}",
             "         Prometheus and Grafana are not started by this version: point your own at the metrics",
             "stop     Ctrl-C",

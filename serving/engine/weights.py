@@ -99,3 +99,9 @@ def _missing_shards(folder: Path) -> list[Problem]:
     return [
         Problem("is missing", str(folder / name), f"{index.name} names it: copy it too") for name in missing
     ]
+
+
+def weight_bytes(folder: Path) -> int | None:
+    """The size of the folder's weight files; None where there are none (a hub id)."""
+    sizes = [path.stat().st_size for pattern in WEIGHT_PATTERNS for path in folder.glob(pattern)]
+    return sum(sizes) if sizes else None
