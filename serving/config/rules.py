@@ -7,10 +7,11 @@ devices or versions (the modes have those).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from ipaddress import ip_address
 
 from serving.config.arguments import argument_problems
 from serving.config.document import Document, KeyPath
-from serving.config.schema import Deployment
+from serving.config.schema import Deployment, GatewaySection
 from serving.config.variables import env_problems
 from serving.errors import Problem
 
@@ -39,9 +40,32 @@ def _contradictions(deployment: Deployment) -> Iterator[tuple[KeyPath, str, str]
     if deployment.replicas > 1 and "disaggregated" in first:
         what = "the mode disaggregated already says how many engines there are"
         yield ("replicas",), what, "leave replicas out and raise prefill and decode"
+    yield from _gateway(gateway)
+
+
+def _gateway(gateway: GatewaySection) -> Iterator[tuple[KeyPath, str, str]]:
     if gateway.port == gateway.admin_port != 0 and gateway.host == gateway.admin_host:
         what = f"port {gateway.port} is the gateway's own"
         yield ("gateway", "admin_port"), what, "give the admin address another port"
-    if gateway.admin_host not in ("127.0.0.1", "localhost", "::1"):
+    if not _is_loopback(gateway.admin_host):
         what = f"'{gateway.admin_host}' can be reached from other machines"
         yield ("gateway", "admin_host"), what, "the admin address has no keys: use 127.0.0.1"
+    if not _is_loopback(gateway.host) and gateway.keys_file is None and not gateway.allow_anonymous:
+        what = f"'{gateway.host}' can be reached from other machines, and no keys are asked for"
+        fix = "set gateway.keys_file (see teapot keys add), or gateway.allow_anonymous: true for everyone"
+        yield ("gateway", "host"), what, fix
+    if gateway.keys_file is not None and gateway.allow_anonymous:
+        what = "a key is asked for, as keys_file is given"
+        yield ("gateway", "allow_anonymous"), what, "leave one of the two out"
+    for alias, name in gateway.aliases.items():
+        if name in gateway.aliases:
+            yield ("gateway", "aliases", alias), f"'{name}' is itself an alias", "name the model"
+
+
+def _is_loopback(host: str) -> bool:
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -32,6 +32,18 @@ Cores = Annotated[Literal["auto"] | int | tuple[int, ...], BeforeValidator(_core
 """CPU: all of the machine's cores shared out, so many for each engine, or these shared out."""
 
 
+Alias = Annotated[
+    str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:@/-]*$", description="a model's name as in an URL")
+]
+Origin = Annotated[
+    str,
+    Field(
+        pattern=r"^(\*|https?://[^/\s]+)$",
+        description="an origin such as https://app.example, without a path; or *",
+    ),
+]
+
+
 class Section(BaseModel):
     """Base of every section: unknown keys are errors, types are not coerced, values are frozen."""
 
@@ -54,6 +66,20 @@ class EngineSection(Section):
     args: dict[str, Scalar | list[Scalar] | dict[str, Any]] = {}
 
 
+class TlsSection(Section):
+    """The certificate of the public address."""
+
+    cert: str
+    key: str
+
+
+class TracingSection(Section):
+    """Where spans of requests are sent."""
+
+    endpoint: Annotated[str, Field(pattern=r"^https?://[^\s]+$", description="an http address")]
+    ratio: Annotated[float, Field(ge=0, le=1)] = 1.0
+
+
 class GatewaySection(Section):
     """The one address that applications use, and the admin address beside it."""
 
@@ -61,8 +87,19 @@ class GatewaySection(Section):
     port: Annotated[int, Field(ge=0, le=65535)] = 8000
     admin_host: str = "127.0.0.1"
     admin_port: Annotated[int, Field(ge=0, le=65535)] = 8001
+    workers: Annotated[int, Field(ge=1, le=64)] = 1
     keys_file: str | None = None
+    allow_anonymous: bool = False
     max_body: Size = 10 * 1024**2
+    max_in_flight: Annotated[int, Field(gt=0)] = 1024
+    queue: Annotated[int, Field(ge=0)] = 1024
+    queue_timeout: Duration = 30.0
+    aliases: dict[Alias, str] = {}
+    tls: TlsSection | None = None
+    cors_origins: tuple[Origin, ...] = ()
+    access_log: bool = False
+    tracing: TracingSection | None = None
+    grace: Duration = 0.0
     drain_timeout: Duration = 30.0
 
 

@@ -41,6 +41,20 @@ def test_a_plain_deployment_has_no_contradiction() -> None:
             "the admin address has no keys: use 127.0.0.1",
         ),
         (
+            "gateway: {host: 0.0.0.0}\n",
+            "f.yaml:2: gateway.host: '0.0.0.0' can be reached from other machines, and no keys are asked "
+            "for; set gateway.keys_file (see teapot keys add), or gateway.allow_anonymous: true for everyone",
+        ),
+        (
+            "gateway:\n  keys_file: keys.yaml\n  allow_anonymous: true\n",
+            "f.yaml:4: gateway.allow_anonymous: a key is asked for, as keys_file is given; "
+            "leave one of the two out",
+        ),
+        (
+            "gateway:\n  aliases:\n    a: b\n    b: small\n",
+            "f.yaml:4: gateway.aliases.a: 'b' is itself an alias; name the model",
+        ),
+        (
             "engine:\n  args: {port: 1}\n",
             "f.yaml:3: engine.args.port: --port is decided by teapot; "
             "engines listen on loopback only; applications use gateway.host and gateway.port",
@@ -63,3 +77,12 @@ def test_a_contradiction_is_said_where_it_is(text: str, problem: str) -> None:
 
 def test_two_ports_left_to_the_system_are_no_contradiction() -> None:
     assert problems("gateway: {port: 0, admin_port: 0}\n") == []
+
+
+@pytest.mark.parametrize(
+    "gateway",
+    ["{host: 0.0.0.0, keys_file: keys.yaml}", "{host: 0.0.0.0, allow_anonymous: true}", "{host: 127.0.0.2}",
+     "{host: localhost}", '{host: "::1"}'],
+)  # fmt: skip
+def test_an_address_is_fine_with_keys_by_choice_or_on_loopback(gateway: str) -> None:
+    assert problems(f"gateway: {gateway}\n") == []

@@ -9,14 +9,23 @@ import pytest
 from pydantic import BaseModel
 
 from serving.config.load import load_deployment, parse, validate
-from serving.config.schema import Deployment, EngineSection, GatewaySection, SloSection
+from serving.config.schema import (
+    Deployment,
+    EngineSection,
+    GatewaySection,
+    SloSection,
+    TlsSection,
+    TracingSection,
+)
 from serving.config.units import parse_duration, parse_size
 from serving.modes import MODES
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "deployment-file.md").read_text(encoding="utf-8")
 SHIPPED = sorted((ROOT / "deploy" / "configs").glob("*.yaml"))
-MODELS: list[type[BaseModel]] = [Deployment, EngineSection, GatewaySection, SloSection, *MODES]
+MODELS: list[type[BaseModel]] = [
+    Deployment, EngineSection, GatewaySection, SloSection, TlsSection, TracingSection, *MODES,
+]  # fmt: skip
 
 
 def keys() -> list[str]:
