@@ -16,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from deploy.compiling import compilable
 from serving.config.flags import (
     EngineCommand,
     Placement,
@@ -25,18 +26,21 @@ from serving.config.flags import (
 )
 from serving.config.layout import engine_slots
 from serving.config.load import load_deployment
+from serving.config.schema import Deployment
 from serving.config.startup import StartupProblem, startup_problems
 from serving.config.variables import DROPPED, TEAPOT
 from serving.console import Console
 from serving.engine.devices import nvidia_driver_answers, resolve_device
 from serving.engine.environments import installed
 from serving.engine.folders import data_folder
-from serving.engine.machine import read_machine
+from serving.engine.machine import cpp_compiler, read_machine
 from serving.engine.recipes import Recipe, choose_recipe
 from serving.errors import EXIT_OK, UsageError
 from serving.facts.load import model_configs
-from serving.modes.mode import MachineFacts, Setting
+from serving.modes.lora import Lora
+from serving.modes.mode import EngineContext, MachineFacts, Setting
 from serving.modes.model_facts import model_facts
+from serving.modes.speculative import Speculative
 
 _SECRET = re.compile(r"(token|key|secret|password)$", re.IGNORECASE)
 _HIDDEN = "(hidden)"
@@ -62,13 +66,14 @@ def run(args: argparse.Namespace, console: Console, read: Callable[..., MachineF
     asked = args.device or deployment.engine.device
     device = resolve_device(asked, has_nvidia=asked == "auto" and nvidia_driver_answers(), force=True)
     recipe = choose_recipe(device, deployment.engine.version, document.where(("engine", "version")))
-    name, path, config = _model(deployment.model, Path(args.file).parent)
+    here = Path(args.file).parent
+    name, path, config = _model(deployment.model, here)
     facts = model_facts(name, config) if config is not None else None
     seen = read(accelerators=device != "cpu")
     # Without a GPU here, the answer is for another machine.
     machine = seen if device == "cpu" or seen.accelerators else None
     shared = engine_context(deployment, device=device, version=recipe.version, model=facts, machine=machine)
-    shared = replace(shared, inherited=dict(os.environ))
+    shared = _with_drafts(replace(shared, inherited=dict(os.environ)), deployment, here)
     contexts = engine_contexts(shared, engine_slots(deployment, machine, device=device))
     placement = Placement(
         python=_python(recipe),
@@ -81,10 +86,11 @@ def run(args: argparse.Namespace, console: Console, read: Callable[..., MachineF
             **recipe.environment,
         },
     )
-    engines = [
-        (context.slot.name, _without_secrets(engine_command(deployment, document, placement, context)))
-        for context in contexts
-    ]
+    engines = []
+    for context in contexts:
+        command = engine_command(deployment, document, placement, context)
+        command = compilable(command, device, cpp_compiler(os.environ), os.environ)
+        engines.append((context.slot.name, _without_secrets(command)))
     problems = startup_problems(deployment, document, *contexts)
     console.document(_document(engines, problems))
     console.result("\n\n".join(render(name, command, os.environ) for name, command in engines))
@@ -182,3 +188,17 @@ def _model(model: str, here: Path) -> tuple[str, str, Mapping[str, Any] | None]:
         raise UsageError(
             f"is not JSON: {error}", where=str(config), fix="fetch the model's files again"
         ) from None
+
+
+def _with_drafts(shared: EngineContext, deployment: Deployment, here: Path) -> EngineContext:
+    """The context with the folders of drafts and adapters, as far as this machine knows them."""
+    paths: dict[str, str] = {}
+    draft = None
+    for mode in deployment.modes:
+        if isinstance(mode, Speculative) and mode.model is not None:
+            name, paths[mode.model], config = _model(mode.model, here)
+            draft = model_facts(name, config) if config and mode.method == "draft_model" else None
+        if isinstance(mode, Lora):
+            folders = {word: here / Path(word).expanduser() for word in mode.adapters.values()}
+            paths |= {word: str(folder.resolve()) for word, folder in folders.items() if folder.is_dir()}
+    return replace(shared, paths=paths, draft=draft)

@@ -129,6 +129,13 @@ def test_a_relative_folder_starts_at_the_file(tmp_path: Path, monkeypatch: pytes
     assert f"--model {tmp_path / 'tiny'}" in console.out.getvalue()  # type: ignore[attr-defined]  # a StringIO
 
 
+def test_a_draft_is_shown_by_its_folder() -> None:
+    out, _ = shown(
+        "name: demo\nmodes: [{kind: speculative, method: draft_model, model: smollm2-135m, tokens: 3}]\n"
+    )
+    assert '"model":"<folder of smollm2-135m>"' in out
+
+
 def test_a_broken_config_is_named(tmp_path: Path) -> None:
     (tmp_path / "tiny").mkdir()
     (tmp_path / "tiny" / "config.json").write_text("{")
