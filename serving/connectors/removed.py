@@ -32,10 +32,5 @@ def misplaced_key(key: str) -> str | None:
     return _gone("key").get(_SECTION + key) or OURS.get(key)
 
 
-def removed_variables() -> Mapping[str, str]:
-    """The environment variables that vLLM no longer reads, with what to use."""
-    return _gone("variable")
-
-
 def _gone(what: str) -> dict[str, str]:
     return {row.name: row.instead for row in removed_names() if row.of == what}

@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from serving.modes.log_lines import engine_config
+from serving.modes.log_lines import batched_tokens, engine_config
 from serving.modes.mode import EngineContext, Mode, Observation, Verdict
 
 
@@ -48,7 +48,12 @@ class ChunkedPrefill(Mode):
         said = engine_config(seen.log, "enable_chunked_prefill")
         longest = seen.longest_prompt_tokens
         limit = self.max_batched_tokens
-        words = f"the engine says enable_chunked_prefill={said}"
+        step = batched_tokens(seen.log)
+        words = f"the engine says enable_chunked_prefill={said}" + (
+            f", {step:,} tokens a step" if step else ""
+        )
+        if self.enabled and limit and step and step != limit:
+            return Verdict(self.kind, self.asked(), False, words)
         if self.enabled and limit and longest and longest > limit and said != "False":
             evidence = f"a prompt of {longest:,} tokens was answered in steps of at most {limit:,}"
             return Verdict(self.kind, self.asked(), True, evidence)

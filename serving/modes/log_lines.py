@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 _CONFIG = re.compile(r"Initializing a V1 LLM engine .* with config: (?P<config>.*)")
 _QUANTIZED = re.compile(r"Quantizing (?P<layers>\d+) layers of types: ?(?P<types>.*)")
 _KERNEL = re.compile(r"Selected (?P<kernel>\w+) for (?P<method>\w+)")
-_WORLD = re.compile(r"rank (?P<rank>\d+) in world size (?P<size>\d+) is assigned as (?P<what>.*)")
+_WORLD = re.compile(r"world_size=(?P<size>\d+) rank=(?P<rank>\d+) local_rank=\d+")
 _CONNECTOR = re.compile(r"Creating v1 connector with name: (?P<name>\w+)")
 _CHUNKED = re.compile(r"Chunked prefill is enabled with max_num_batched_tokens=(?P<tokens>\d+)")
 

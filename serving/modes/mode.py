@@ -12,7 +12,6 @@ from typing import ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from serving.errors import Problem
 from serving.modes.answers import first_difference
 
 Device = Literal["cpu", "cuda", "rocm"]
@@ -207,10 +206,6 @@ class Mode(BaseModel):
     def environment(self, context: EngineContext) -> Mapping[str, str]:
         """The environment variables of this mode."""
         return {}
-
-    def problems(self, context: EngineContext) -> Sequence[Problem]:
-        """What cannot work with this model, device, version or the other modes, before any start."""
-        return ()
 
     def verdict(self, seen: Observation, context: EngineContext) -> Verdict:
         """Judge from what was observed whether the mode is in effect."""

@@ -84,7 +84,6 @@ CASES = (
         None,
         replace(GPU, model=MIXTRAL, args={"--data-parallel-external-lb": None}),
     ),
-    Case("cores_fewer_than_ranks", [parallel(tensor=4)], CPU_LLAMA, [parallel(tensor=2)]),
     Case(
         "pipeline_on_one_numa_node",
         [parallel(pipeline=2)],
@@ -100,8 +99,6 @@ CASES = (
         [parallel(executor="mp", **NODES)],
     ),
     Case("headless_node", [parallel(node_rank=1, **NODES)], GPU, [parallel(node_rank=0, **NODES)]),
-    Case("devices_fewer_than_ranks", [parallel(tensor=8)], GPU, [parallel(tensor=4)]),
-    Case("devices_fewer_than_ranks", [parallel(tensor=2)], replace(GPU, slot=EngineSlot(devices=(1,)))),
     Case("shared_memory_too_small", [parallel(tensor=2)], replace(GPU, machine=NO_SHM), [parallel()]),
     Case("kv_format_not_stored", [kv("int4_per_token_head")], CPU, [kv("fp8_e5m2")]),
     Case("kv_format_not_stored", [kv("turboquant_4bit_nc")], CPU, None, GPU),
@@ -198,20 +195,12 @@ CASES = (
         replace(EXPANDABLE, args={"--enable-cumem-allocator": None}),
     ),
     Case(
-        "removed_variable",
-        [],
-        replace(CPU, inherited={"VLLM_NIXL_ABORT_REQUEST_TIMEOUT": "30"}),
-        None,
-        replace(CPU, inherited={"VLLM_NIXL_SIDE_CHANNEL_PORT": "5600"}),
-    ),
-    Case(
         "engines_differ",
         [pair()],
         replace(GPU, peers=(replace(GPU, version="0.32.0", slot=EngineSlot("decode-0", "decode")),)),
         None,
         replace(GPU, peers=(replace(GPU, slot=EngineSlot("decode-0", "decode")),)),
     ),
-    Case("cores_fewer_than_engines", [pair(engines=2)], CPU, [pair()]),
     Case("load_failure_recompute", [pair(load_failure="recompute")], GPU, [pair(load_failure="fail")]),
     Case(
         "longer_than_the_model", [], replace(CPU, max_model_len=8193), None, replace(CPU, max_model_len=8192)

@@ -1,6 +1,7 @@
 """What does not go together, as one table that is looked through before anything is started.
 
-A new problem is a row in the file of its subject: an id, a title, how grave it is, why, who says so, and a
+Cores, devices and ports are shared out over all engines of a deployment, so what is too little of them is found
+where that is done, in `serving.config.layout`. A new problem is a row in the file of its subject: an id, a title, how grave it is, why, who says so, and a
 check on the modes and the context.
 """
 
@@ -31,8 +32,4 @@ def all_problems(modes: Sequence[Mode], context: EngineContext) -> Sequence[Find
     """
     asked = Asked(modes, context)
     found = [finding for row in ROWS for finding in row.findings(asked)]
-    for index, mode in enumerate(modes):
-        for problem in mode.problems(context):
-            finding = Finding("error", index, problem.where, problem.what, "", mode.kind, problem.fix)
-            found.append(finding)
     return tuple(sorted(found, key=lambda f: len(modes) if f.mode_index is None else f.mode_index))

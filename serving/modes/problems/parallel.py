@@ -65,15 +65,6 @@ def _external_balancing(asked: Asked) -> Iterator[Hit]:
             yield Hit(what=what, fix="use replicas: N for copies of a dense model", key=key)
 
 
-def _cores(asked: Asked) -> Iterator[Hit]:
-    found, context = asked.find(Parallel), asked.context
-    cores = context.slot.cores or (context.machine.cores if context.machine else ())
-    if found and context.device == "cpu" and cores and found[1].local_ranks > len(cores):
-        ranks = found[1].local_ranks
-        what = f"{ranks} ranks need a core each, and there are {len(cores)}"
-        yield Hit(what=what, fix=f"use {len(cores)} ranks or fewer", mode=found[0], key="tensor")
-
-
 def _pipeline_on_cpu(asked: Asked) -> Iterator[Hit]:
     found, context = asked.find(Parallel), asked.context
     nodes = context.machine.numa_nodes if context.machine else 0
@@ -102,18 +93,6 @@ def _headless(asked: Asked) -> Iterator[Hit]:
         what = f"node_rank {found[1].node_rank} answers no HTTP, so nothing on it can be proven or routed to"
         fix = "serve node_rank: 0 with teapot; here run `vllm serve` with the argv of `teapot flags`"
         yield Hit(what=what, fix=fix, mode=found[0], key="node_rank")
-
-
-def _devices(asked: Asked) -> Iterator[Hit]:
-    found, context = asked.find(Parallel), asked.context
-    there = len(context.machine.accelerators) if context.machine else 0
-    mine = len(context.slot.devices) or there
-    if found and context.device != "cpu" and there and found[1].executor != "ray":
-        ranks = found[1].local_ranks
-        if ranks > mine:
-            what = f"{ranks} ranks need a GPU each, and this engine has {mine}"
-            fix = "lower the degrees, or use executor: ray or nnodes for more machines"
-            yield Hit(what=what, fix=fix, mode=found[0], key="tensor")
 
 
 def _shared_memory(asked: Asked) -> Iterator[Hit]:
@@ -175,14 +154,6 @@ ROWS = (
         _external_balancing,
     ),
     Row(
-        "cores_fewer_than_ranks",
-        "more ranks on CPU than cores",
-        "error",
-        "every rank binds its threads to cores of its own",
-        "read: vLLM 0.32.0 utils/ompmultiprocessing.py",
-        _cores,
-    ),
-    Row(
         "pipeline_on_one_numa_node",
         "pipeline parallelism on a CPU with one NUMA node",
         "error",
@@ -213,14 +184,6 @@ ROWS = (
         "only node_rank 0 has an API",
         "measured: vLLM 0.32.0 with --nnodes 2; `--headless` exists for `vllm serve` only",
         _headless,
-    ),
-    Row(
-        "devices_fewer_than_ranks",
-        "more ranks than GPUs",
-        "error",
-        "every rank has a GPU of its own",
-        "read: vLLM 0.32.0 config/parallel.py",
-        _devices,
     ),
     Row(
         "shared_memory_too_small",

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from serving.connectors.removed import removed_variables
 from serving.modes.disaggregated import Disaggregated
 from serving.modes.mode import EngineContext
-from serving.modes.parallel import Parallel
 from serving.modes.problems.row import Asked, Hit, Row, before
 
 
@@ -57,12 +55,6 @@ def _expandable(asked: Asked) -> Iterator[Hit]:
             yield Hit(what=f"{name} has expandable_segments:True", fix=fix, mode=found[0])
 
 
-def _removed_variables(asked: Asked) -> Iterator[Hit]:
-    for name, instead in removed_variables().items():
-        if name in asked.context.inherited:
-            yield Hit(what=f"{name} is set and vLLM no longer reads it", fix=instead)
-
-
 def _engines_differ(asked: Asked) -> Iterator[Hit]:
     found = asked.find(Disaggregated)
     if not found:
@@ -86,17 +78,6 @@ def _differences(one: EngineContext, other: EngineContext) -> Iterator[str]:
         "other flags": (dict(one.args), dict(other.args)),
     }
     return (name for name, (left, right) in pairs.items() if left != right)
-
-
-def _core_each(asked: Asked) -> Iterator[Hit]:
-    found, context = asked.find(Disaggregated), asked.context
-    if found and context.device == "cpu" and context.machine:
-        parallel = asked.find(Parallel)
-        ranks = parallel[1].local_ranks if parallel else 1
-        need, there = (found[1].prefill + found[1].decode) * ranks, len(context.machine.cores)
-        if need > there:
-            what = f"{need} ranks of {found[1].prefill + found[1].decode} engines need a core each of {there}"
-            yield Hit(what=what, fix="use fewer engines", mode=found[0], key="prefill")
 
 
 def _recompute(asked: Asked) -> Iterator[Hit]:
@@ -149,28 +130,12 @@ ROWS = (
         _expandable,
     ),
     Row(
-        "removed_variable",
-        "an environment variable that vLLM no longer reads",
-        "warning",
-        "it is set and does nothing",
-        "facts/flags/removed.toml, each with its source",
-        _removed_variables,
-    ),
-    Row(
         "engines_differ",
         "prefilling and decoding engines that differ",
         "error",
         "blocks only mean the same to engines alike in version, model, KV dtype, backend and draft",
         "read: vLLM 0.32.0 nixl/base_worker.py (compatibility hash); vLLM #43523",
         _engines_differ,
-    ),
-    Row(
-        "cores_fewer_than_engines",
-        "more engines on CPU than cores",
-        "error",
-        "engines that share a core stall each other",
-        "measured: two engines of vLLM 0.32.0 want VLLM_CPU_OMP_THREADS_BIND=0 and =1",
-        _core_each,
     ),
     Row(
         "load_failure_recompute",

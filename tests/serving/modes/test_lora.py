@@ -1,17 +1,55 @@
-"""LoRA adapters: their fields."""
+"""LoRA adapters: fields, flags and evidence."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import pytest
 from pydantic import ValidationError
 
 from serving.modes.lora import Lora
+from serving.modes.mode import EngineContext, Observation
+
+TWO = Lora(adapters={"sql": "adapters/sql", "legal": "org/legal"}, max_rank=32, max_active=2)
 
 
 def test_it_says_its_adapters() -> None:
-    assert Lora(adapters={"sql": "adapters/sql", "legal": "org/legal"}).asked() == "sql, legal"
+    assert TWO.asked() == "sql, legal"
 
 
-def test_no_adapters_are_refused() -> None:
-    with pytest.raises(ValidationError, match="at least 1"):
-        Lora(adapters={})
+@pytest.mark.parametrize(
+    ("adapters", "message"),
+    [
+        ({}, "at least 1"),
+        ({"a=b": "x"}, "cannot be an adapter's name"),
+        ({"a,b": "x"}, "cannot be an adapter's name"),
+        ({"a": "x,y"}, "has a comma in its place"),
+        ({"a": " "}, "has no place"),
+    ],
+)
+def test_adapters_that_vllm_would_misread_are_refused(adapters: dict[str, str], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        Lora(adapters=adapters)
+
+
+def test_all_adapters_follow_one_flag(on_cpu: EngineContext) -> None:
+    found = replace(on_cpu, paths={"adapters/sql": "/srv/adapters/sql"})
+    assert TWO.flags(found) == (
+        ("--enable-lora", None),
+        ("--max-lora-rank", "32"),
+        ("--max-loras", "2"),
+        ("--lora-modules", ("sql=/srv/adapters/sql", "legal=org/legal")),
+    )
+
+
+def test_adapters_that_clients_can_ask_for_show_it(on_cpu: EngineContext) -> None:
+    def offered(*models: str) -> Observation:
+        return Observation({}, {}, {}, models=models)
+
+    assert TWO.verdict(offered("smollm2-135m", "sql", "legal"), on_cpu).in_effect is True
+    missing = TWO.verdict(offered("smollm2-135m", "sql"), on_cpu)
+    assert (missing.in_effect, missing.evidence) == (
+        False,
+        "/v1/models lacks legal; it has smollm2-135m, sql",
+    )
+    assert TWO.verdict(Observation({}, {}, {}), on_cpu).in_effect is None

@@ -6,10 +6,16 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from serving.modes import MODES, AnyMode
-from serving.modes.chunked_prefill import ChunkedPrefill
 from serving.modes.mode import EngineContext, Mode, Observation
+from serving.modes.quantized_weights import QuantizedWeights
 
 HITS = "vllm:prefix_cache_hits_total"
+
+
+class Plain(Mode):
+    """A mode that fills nothing in."""
+
+    tokens: int | None = None
 
 
 def seen(before: float | None, after: float | None) -> Observation:
@@ -39,11 +45,11 @@ def test_series_are_summed_by_the_labels_asked_for() -> None:
 
 
 def test_a_mode_says_what_was_asked_by_its_fields() -> None:
-    assert ChunkedPrefill(max_batched_tokens=512).asked() == "enabled=True, max_batched_tokens=512"
+    assert Plain(kind="plain", tokens=512).asked() == "tokens=512"
 
 
 def test_a_mode_without_evidence_is_not_said_to_be_in_effect(on_cpu: EngineContext) -> None:
-    assert ChunkedPrefill().verdict(seen(1, 2), on_cpu).in_effect is None
+    assert Plain(kind="plain").verdict(seen(1, 2), on_cpu).in_effect is None
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -53,11 +59,8 @@ def test_every_mode_is_listed_by_its_kind_summary_and_flags(mode: type[Mode]) ->
     assert all(flag.startswith("--") for flag in mode.owns)
 
 
-def test_exactly_two_kinds_run_in_this_version() -> None:
-    assert {mode.model_fields["kind"].default for mode in MODES if mode.runs} == {
-        "prefix_cache",
-        "quantized_kv",
-    }
+def test_every_kind_runs_and_says_what_shows_it() -> None:
+    assert all(mode.runs and mode.evidence for mode in MODES)
 
 
 def test_types_are_not_coerced_and_unknown_keys_not_dropped() -> None:
@@ -66,3 +69,32 @@ def test_types_are_not_coerced_and_unknown_keys_not_dropped() -> None:
         any_mode.validate_python({"kind": "prefix_cache", "enabled": "yes"})
     with pytest.raises(ValidationError, match="extra"):
         any_mode.validate_python({"kind": "prefix_cache", "enable": True})
+
+
+def answers(*texts: str, reference: tuple[str, ...] | None) -> Observation:
+    return Observation({}, {}, {}, answers=texts, reference=reference)
+
+
+def test_equal_answers_are_told_beside_the_evidence(on_cpu: EngineContext) -> None:
+    verdict = Plain(kind="plain").judge(answers("a", "b", reference=("a", "b")), on_cpu)
+    assert verdict.evidence.endswith("; all 2 greedy answers are the reference's")
+    assert verdict.warnings == ()
+
+
+def test_other_answers_are_a_warning_that_turns_no_verdict(on_cpu: EngineContext) -> None:
+    verdict = Plain(kind="plain").judge(answers("a", "b c", reference=("a", "b d")), on_cpu)
+    assert verdict.in_effect is None
+    assert verdict.warnings == (
+        "greedy answers changed: answer 2 parts from the reference at word 2 (character 3): "
+        "'c' where it had 'd'",
+    )
+
+
+def test_without_a_reference_it_is_said_how_to_have_one(on_cpu: EngineContext) -> None:
+    said = Plain(kind="plain").judge(answers("a", reference=None), on_cpu).evidence
+    assert said.endswith("no reference answers yet: serve once without modes to have them")
+
+
+def test_a_mode_that_changes_answers_by_nature_is_not_compared(on_cpu: EngineContext) -> None:
+    verdict = QuantizedWeights(format="fp8_per_block").judge(answers("a", reference=("b",)), on_cpu)
+    assert verdict.warnings == ()

@@ -93,3 +93,19 @@ def test_a_window_that_is_not_used_changes_nothing() -> None:
     assert model_facts(
         "qwen", {**LLAMA_8B, "sliding_window": 4096, "use_sliding_window": False}
     ).uniform_layers
+
+
+@pytest.mark.parametrize(
+    "key", ["num_local_experts", "num_experts", "n_routed_experts"]
+)  # Mixtral, Qwen-MoE, DeepSeek
+def test_the_experts_of_a_mixture_are_counted(key: str) -> None:
+    assert model_facts("moe", {**LLAMA_8B, key: 8}).experts == 8
+    assert model_facts("dense", LLAMA_8B).experts == 0
+
+
+def test_a_checkpoint_that_promises_kv_scales_is_known() -> None:
+    quantized = {"quant_method": "compressed-tensors", "kv_cache_scheme": {"num_bits": 8}}
+    assert model_facts("q", {**LLAMA_8B, "quantization_config": quantized}).kv_scales is True
+    silent = {"quant_method": "compressed-tensors", "kv_cache_scheme": None}
+    assert model_facts("q", {**LLAMA_8B, "quantization_config": silent}).kv_scales is None
+    assert model_facts("q", LLAMA_8B).kv_scales is None
