@@ -1,6 +1,6 @@
-"""What a running engine shows: metrics around a probe, the probe's answers, the log.
+"""What a running engine shows: metrics around the probes, the probes' answers, its workers, its log.
 
-Owns: the probe and the scraping. Knows nothing about modes: it makes the one `Observation`
+Owns: the scraping and the order of probes. Knows nothing about modes: it makes the one `Observation`
 that all of them judge.
 """
 
@@ -8,36 +8,35 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import aiohttp
 from prometheus_client.parser import text_string_to_metric_families
 
+from serving.engine.leftovers import Process
+from serving.engine.probes import Prober, repeated_prompt
 from serving.modes.mode import MetricKey, Observation
 
 CACHE_CONFIG = "vllm:cache_config_info"
 REQUESTS = "vllm:request_success_total"
-PROBE_TOKENS = 4
-PROBE_REPEATS = 2
+WORKER = "VLLM::Worker"
+"""How vLLM names its worker processes, such as `VLLM::Worker_TP1` (0.32.0)."""
 SETTLE_WITHIN_S = 5.0
 SETTLE_POLL_S = 0.1
-_SENTENCE = "The quick brown fox jumps over the lazy dog while the river runs to the sea. "
-_SENTENCES = 30
-"""30 sentences of 17 or more tokens: over 500 tokens, three whole blocks of 128 and more."""
-_CHARACTERS_PER_TOKEN = 3
-"""No tokenizer makes fewer of plain English, so a probe cut by this fits a small context."""
 
 
-def probe_prompt(head: str, max_model_len: int | None = None) -> str:
-    """A repetitive prompt that begins with `head`, several blocks long, cut to fit `max_model_len` tokens.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """What is to be looked at; probes that nobody asked for are not sent."""
 
-    The head must be new in each run, else an earlier run has warmed the prefix cache. The repetition
-    gives n-gram speculation something to find.
-    """
-    prompt = f"{head}. " + _SENTENCE * _SENTENCES
-    if max_model_len is None:
-        return prompt
-    return prompt[: max(1, max_model_len - 2 * PROBE_TOKENS) * _CHARACTERS_PER_TOKEN]
+    repeat: str | None = None
+    """The beginning, never used before, of the long prompt that is sent twice."""
+    answers: bool = True
+    """Whether the short fixed prompts are sent."""
+    max_model_len: int | None = None
+    processes: Callable[[], Sequence[Process]] | None = None
+    """The engine's living processes; None: they cannot be looked at."""
 
 
 def parse_metrics(text: str) -> dict[MetricKey, float]:
@@ -54,26 +53,35 @@ def cache_config_of(samples: Mapping[MetricKey, float]) -> dict[str, str]:
     return next((dict(labels) for name, labels in samples if name == CACHE_CONFIG), {})
 
 
-async def observe(url: str, head: str, log: Sequence[str], max_model_len: int | None = None) -> Observation:
-    """Send the same greedy probe twice to an idle engine at `url`, and see what that moved.
+def workers(processes: Sequence[Process]) -> int:
+    """How many of an engine's processes are workers; an engine of one rank may have none beside its core."""
+    return sum(process.command.startswith(WORKER) for process in processes)
+
+
+async def observe(url: str, look: Look, log: Sequence[str]) -> Observation:
+    """Send the probes to an idle engine at `url`, and see what they moved.
 
     Raises: aiohttp.ClientError where the engine does not answer.
     """
-    async with aiohttp.ClientSession(url, raise_for_status=True) as session:
-        async with session.get("/v1/models") as answer:
-            model = (await answer.json())["data"][0]["id"]
-        body = {
-            "model": model,
-            "prompt": probe_prompt(head, max_model_len),
-            "max_tokens": PROBE_TOKENS,
-            "temperature": 0,
-            "ignore_eos": True,
-        }
+    async with aiohttp.ClientSession(url) as session:
+        models = await _models(session)
+        prober = Prober(session, models[0])
         before = await _settled(session, None)
-        # One after the other: the first must have filled the cache before the second asks.
-        answers = [await _complete(session, body) for _ in range(PROBE_REPEATS)]
-        after = await _settled(session, finished_requests(before) + PROBE_REPEATS)
-    return Observation(before, after, cache_config_of(after), log, answers)
+        repeated = await prober.twice(repeated_prompt(look.repeat, look.max_model_len)) if look.repeat else []
+        answers = await prober.answers() if look.answers else []
+        sent = len(repeated) + len(answers)
+        after = await _settled(session, finished_requests(before) + sent) if sent else before
+    return Observation(
+        before=before,
+        after=after,
+        cache_config=cache_config_of(after),
+        log=log,
+        answers=[answer.text for answer in answers],
+        repeated=[answer.text for answer in repeated],
+        longest_prompt_tokens=max((answer.prompt_tokens for answer in (*repeated, *answers)), default=None),
+        ranks=workers(look.processes()) if look.processes else None,
+        models=models,
+    )
 
 
 def finished_requests(samples: Mapping[MetricKey, float]) -> float:
@@ -81,9 +89,9 @@ def finished_requests(samples: Mapping[MetricKey, float]) -> float:
     return sum(value for (name, _), value in samples.items() if name == REQUESTS)
 
 
-async def _complete(session: aiohttp.ClientSession, body: Mapping[str, object]) -> str:
-    async with session.post("/v1/completions", json=body, timeout=aiohttp.ClientTimeout(120.0)) as answer:
-        return str((await answer.json())["choices"][0]["text"])
+async def _models(session: aiohttp.ClientSession) -> list[str]:
+    async with session.get("/v1/models", raise_for_status=True) as answer:
+        return [str(model["id"]) for model in (await answer.json())["data"]]
 
 
 async def _settled(session: aiohttp.ClientSession, finished: float | None) -> dict[MetricKey, float]:
@@ -109,5 +117,5 @@ def _vllm_counters(samples: Mapping[MetricKey, float]) -> dict[MetricKey, float]
 
 
 async def _scrape(session: aiohttp.ClientSession) -> dict[MetricKey, float]:
-    async with session.get("/metrics") as answer:
+    async with session.get("/metrics", raise_for_status=True) as answer:
         return parse_metrics(await answer.text())

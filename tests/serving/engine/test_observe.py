@@ -2,11 +2,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import aiohttp
 import pytest
 from fakes.scripted_engine import ScriptedEngine
 
-from serving.engine.observe import cache_config_of, finished_requests, observe, parse_metrics, probe_prompt
+from serving.engine.leftovers import Process
+from serving.engine.observe import (
+    Look,
+    cache_config_of,
+    finished_requests,
+    observe,
+    parse_metrics,
+    workers,
+)
 
 TEXT = """# HELP vllm:request_success_total Count of successfully processed requests.
 # TYPE vllm:request_success_total counter
@@ -36,34 +43,50 @@ def test_the_cache_config_is_read_from_its_labels() -> None:
     assert cache_config_of({}) == {}
 
 
-def test_the_probe_begins_with_its_head_and_is_cut_to_a_small_context() -> None:
-    assert probe_prompt("Probe 12").startswith("Probe 12. ")
-    assert len(probe_prompt("Probe 12").split()) > 400
-    assert len(probe_prompt("Probe 12", 64)) == (64 - 8) * 3
+# What ps shows of a running vLLM 0.32.0 with --tensor-parallel-size 2.
+PROCESSES = (
+    Process(8118, "/env/bin/python -m vllm.entrypoints.openai.api_server --tensor-parallel-size 2"),
+    Process(8180, "/env/bin/python -B -c from multiprocessing.resource_tracker import main;main(31)"),
+    Process(8181, "VLLM::EngineCore"),
+    Process(8281, "VLLM::Worker_TP0"),
+    Process(8282, "VLLM::Worker_TP1"),
+)
 
 
-async def test_the_second_probe_hits_the_blocks_of_the_first(engine: ScriptedEngine) -> None:
-    seen = await observe(engine.url, "Probe one", ["a line"])
-    assert len(seen.answers) == 2
-    assert seen.answers[0] == seen.answers[1] != ""
+def test_workers_are_told_from_an_engines_other_processes_by_their_name() -> None:
+    assert workers(PROCESSES) == 2
+    assert workers(PROCESSES[:3]) == 0
+
+
+async def test_the_second_long_prompt_hits_the_blocks_of_the_first(engine: ScriptedEngine) -> None:
+    seen = await observe(engine.url, Look(repeat="Probe one", answers=False), ["a line"])
+    assert len(seen.repeated) == 2
+    assert seen.repeated[0] == seen.repeated[1] != ""
+    assert seen.answers == []
     hits = seen.moved("vllm:prefix_cache_hits_total")
     assert hits is not None
     assert hits >= 3 * 128
+    assert seen.longest_prompt_tokens is not None
+    assert seen.longest_prompt_tokens > hits
     assert seen.moved("vllm:request_success_total") == 2.0
     assert (seen.cache_config["block_size"], seen.log) == ("128", ["a line"])
 
 
-async def test_both_probes_are_the_same_greedy_request(engine: ScriptedEngine) -> None:
-    await observe(engine.url, "Probe two", [])
-    first, second = [e for e in engine.exchanges(expect=2) if e.path == "/v1/completions"]
-    assert first.body == second.body
-    assert '"temperature": 0' in first.body
-    assert '"model": "m"' in first.body
+async def test_short_answers_alone_are_three_requests(engine: ScriptedEngine) -> None:
+    seen = await observe(engine.url, Look(), [])
+    assert (len(seen.answers), seen.repeated) == (3, [])
+    assert seen.moved("vllm:request_success_total") == 3.0
 
 
-async def test_an_engine_that_refuses_the_probe_is_an_error() -> None:
-    with (
-        ScriptedEngine.start("--max-model-len", "10") as engine,
-        pytest.raises(aiohttp.ClientResponseError, match="400"),
-    ):
-        await observe(engine.url, "Probe", [])
+async def test_where_nobody_asked_for_probes_none_are_sent(engine: ScriptedEngine) -> None:
+    seen = await observe(engine.url, Look(answers=False), [])
+    assert seen.moved("vllm:request_success_total") in (None, 0.0)
+    assert seen.longest_prompt_tokens is None
+    assert not [e for e in engine.exchanges() if e.path == "/v1/completions"]
+
+
+async def test_models_and_living_workers_are_looked_at(engine: ScriptedEngine) -> None:
+    seen = await observe(engine.url, Look(answers=False, processes=lambda: PROCESSES), [])
+    assert (seen.models, seen.ranks) == (["m"], 2)
+    unseen = await observe(engine.url, Look(answers=False), [])
+    assert unseen.ranks is None
