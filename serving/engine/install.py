@@ -51,31 +51,46 @@ def ensure_environment(
     """The environment of a recipe, installed if it is not there yet.
 
     Two at once: the second waits and then finds it whole. A half-made one, left by a kill, is removed first.
+    One that was made by another recipe gets what it lacks, in place.
     Raises: Failed with what to do (disk, network, package); then, as on Ctrl-C, nothing half-made is left.
     """
     machine = machine or Machine()
     path = folder.environments / recipe.environment_name(machine.python_version)
-    if found := read_environment(path):
+    if found := _current(path, recipe):
         return found
     _check_python(machine.python_version)
     folder.make()
     with file_lock(folder.environments / f".{path.name}.lock", console.say) as lock:
-        if found := read_environment(path):
+        if found := _current(path, recipe):
             return found
-        if path.exists():
-            console.say(f"removing {path}, left by an install that was broken off")
-            _remove(path)
-        _check_disk(recipe, folder, machine)
-        try:
-            _Install(recipe, path, folder.logs / f"install-{path.name}.log", console, machine, lock).make()
-        except BaseException:
-            console.say(f"removing the unfinished {path}")
-            _remove(path)
-            raise
-    found = read_environment(path)
+        install = _Install(recipe, path, folder.logs / f"install-{path.name}.log", console, machine, lock)
+        if read_environment(path):
+            # Broken off, its record still tells that it lacks something: the next start goes on.
+            install.update()
+        else:
+            _make(install, path, recipe, folder, machine)
+    found = _current(path, recipe)
     if found is None:
         raise Failed("the environment vanished after its install", where=str(path), fix="run again")
     return found
+
+
+def _current(path: Path, recipe: Recipe) -> Environment | None:
+    found = read_environment(path)
+    return found if found and found.record.get("recipe") == recipe.fingerprint() else None
+
+
+def _make(install: _Install, path: Path, recipe: Recipe, folder: DataFolder, machine: Machine) -> None:
+    if path.exists():
+        install.console.say(f"removing {path}, left by an install that was broken off")
+        _remove(path)
+    _check_disk(recipe, folder, machine)
+    try:
+        install.make()
+    except BaseException:
+        install.console.say(f"removing the unfinished {path}")
+        _remove(path)
+        raise
 
 
 class _Install:
@@ -85,17 +100,27 @@ class _Install:
         self, recipe: Recipe, path: Path, log: Path, console: Console, machine: Machine, lock: int
     ) -> None:
         self._recipe, self._path, self._log = recipe, path, log
-        self._console, self._machine, self._lock = console, machine, lock
+        self.console, self._machine, self._lock = console, machine, lock
         self._started = self._spoke = machine.clock()
         self._stage = 0
+        self._stages = len(recipe.steps) + 1
 
     def make(self) -> None:
         recipe = self._recipe
-        self._console.say(
+        self.console.say(
             f"installing vLLM {recipe.version} for {recipe.device} into {self._path} (log: {self._log})"
         )
+        self._stages += 1
         self._log.write_text("")
         self._step("virtual environment", [self._machine.python, "-m", "venv", str(self._path)])
+        self._fill(recipe)
+
+    def update(self) -> None:
+        self.console.say(f"{self._path.name} was made by another recipe: adding what it lacks")
+        self._log.write_text("")
+        self._fill(self._recipe)
+
+    def _fill(self, recipe: Recipe) -> None:
         for step in recipe.steps:
             self._pip(step)
         if recipe.alias_version:
@@ -109,6 +134,7 @@ class _Install:
             self._path,
             {
                 "device": recipe.device,
+                "recipe": recipe.fingerprint(),
                 "version": recipe.version,
                 "packages": [line for line in checked.lines if "==" in line],
                 "python": ".".join(map(str, self._machine.python_version)),
@@ -116,14 +142,14 @@ class _Install:
                 "size_bytes": size,
             },
         )
-        self._console.say(f"installed {self._path.name}: {size / 1e9:.1f} GB in {self._elapsed()}")
+        self.console.say(f"installed {self._path.name}: {size / 1e9:.1f} GB in {self._elapsed()}")
 
     def _pip(self, step: Step) -> None:
         base = [str(python_of(self._path)), "-m", "pip", "install", "--no-input", "--progress-bar", "off"]
         title = f"packages: {step.title}"
         ran = self._run(title, [*base, *step.pip_arguments()], pip.PipProgress(step.count()))
         if ran.code and step.fallback_index and pip.missing_package(ran.lines):
-            self._console.say(
+            self.console.say(
                 f"  pip's index does not have {', '.join(step.packages)}: asking {step.fallback_index}"
             )
             again = [*base, "--extra-index-url", step.fallback_index, *step.pip_arguments()]
@@ -142,8 +168,8 @@ class _Install:
 
     def _run(self, title: str, argv: Sequence[str], progress: pip.PipProgress | None) -> Ran:
         self._stage += 1
-        head = f"  [{self._stage}/{len(self._recipe.steps) + 2}] {title}"
-        self._console.say(f"{head} ({self._elapsed()})")
+        head = f"  [{self._stage}/{self._stages}] {title}"
+        self.console.say(f"{head} ({self._elapsed()})")
         self._spoke = self._machine.clock()
         with self._log.open("a") as log:
 
@@ -157,10 +183,10 @@ class _Install:
 
     def _show(self, text: str) -> None:
         """Progress in place on a terminal; elsewhere a line from time to time."""
-        self._console.progress(text)
+        self.console.progress(text)
         now = self._machine.clock()
-        if now - self._spoke >= HEARTBEAT_S and not self._console.err.isatty():
-            self._console.say(text)
+        if now - self._spoke >= HEARTBEAT_S and not self.console.err.isatty():
+            self.console.say(text)
             self._spoke = now
 
     def _elapsed(self) -> str:

