@@ -90,7 +90,7 @@ def prepare(
         python=environment.python,
         folder=folder,
         console=console,
-        environment=folder.engine_environment(os.environ, Path.home()),
+        environment={**folder.engine_environment(os.environ, Path.home()), **recipe.environment},
         relative_to=Path(path).parent,
     )
     model = resolve_model(deployment.model, place)
