@@ -9,7 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
+
+Seen = Literal["run", "reported", "read"]
+"""How a wording is known: an engine of ours wrote it, vLLM's users reported it, or its source was read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +24,7 @@ class Message:
     cause: str
     cure: str
     source: str
+    seen: Seen = "read"
 
 
 @dataclass(frozen=True, slots=True)

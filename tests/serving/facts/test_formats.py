@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from serving.facts.formats import KvFormat, kv_bytes_per_token, parse_kv_formats
-from serving.facts.load import kv_formats
+from serving.facts.load import kv_formats, weight_formats
+from serving.facts.load_flags import engine_flags
 
 LLAMA_8B_LAYER = {
     # Bytes of one token and layer at 8 KV heads, head_dim 128, collected by hand from vLLM's source.
@@ -77,3 +78,17 @@ def test_a_row_with_an_unknown_column_is_refused() -> None:
 
 def test_only_sixteen_bits_count_as_not_quantized() -> None:
     assert [name for name, row in kv_formats().items() if not row.quantized] == ["bfloat16", "float16"]
+
+
+def test_every_weight_format_is_a_word_of_each_version_and_says_where_it_works() -> None:
+    for version, known in engine_flags().items():
+        assert set(weight_formats()) <= known.words["quantization"], version
+    assert all(row.devices and row.source and row.bits in (4, 8) for row in weight_formats().values())
+
+
+def test_only_two_weight_formats_have_kernels_on_cpu() -> None:
+    # vLLM 0.32.0 on CPU: fp8 fails at start, int8 quantizes nothing of a dense model.
+    assert [row.name for row in weight_formats().values() if "cpu" in row.devices] == [
+        "fp8_per_block",
+        "fp8_per_channel",
+    ]

@@ -64,3 +64,24 @@ def test_an_unknown_exception_is_quoted_and_its_echo_is_not() -> None:
 
 def test_a_log_without_an_error_has_no_cause() -> None:
     assert diagnose(["INFO Starting vLLM", "WARNING slow"], engine_messages()) is None
+
+
+def test_a_refused_configuration_that_is_not_known_better_is_quoted_without_pydantics_tail() -> None:
+    cause = diagnose([LINES["wrong_config"]], engine_messages())
+    assert cause is not None
+    assert cause.cause == (
+        "vLLM refuses its configuration: Unknown quantization method: fp9. Must be one of ['awq']."
+    )
+
+
+def test_every_message_says_how_it_is_known() -> None:
+    seen = {message.id: message.seen for message in engine_messages()}
+    assert set(seen.values()) == {"run", "reported", "read"}
+    assert seen["heads_not_divisible"] == "run"
+    assert seen["gpu_memory_taken"] == "reported"
+
+
+def test_too_few_gpus_are_told_by_both_numbers() -> None:
+    cause = diagnose([LINES["too_few_gpus"]], engine_messages())
+    assert cause is not None
+    assert cause.cause == "8 ranks need a GPU each, and 4 are there"
