@@ -8,7 +8,7 @@ CODE := serving loadgen $(wildcard dashboards) deploy tests
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up test check lint setup setup-dev clean
+.PHONY: help demo up test check lint setup setup-dev clean bench-modes
 .NOTPARALLEL:
 
 help: ## show this list
@@ -26,6 +26,10 @@ check: lint ## the fast part of `make test`: format, lint, types, import rules, 
 test: lint ## all tests, with the real engine
 	$(TEAPOT) engine install
 	$(BIN)/python -m pytest
+
+bench-modes: setup-dev ## every mode on the real engine as a table: what starts, what is in effect (half an hour)
+	$(TEAPOT) engine install
+	PYTHONPATH=.:tests $(BIN)/python -m e2e.modes_table
 
 lint: setup-dev
 	$(BIN)/ruff format --check $(CODE)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +27,9 @@ from serving.engine.process import EngineProcess, EngineSpec
 from serving.engine.readiness import start_engine
 from serving.engine.weights import read_config
 from serving.errors import Problem
-from serving.modes.mode import EngineContext
+from serving.modes.mode import EngineContext, ModelFacts
 from serving.modes.model_facts import model_facts
+from serving.modes.speculative import Speculative
 
 START_WITHIN_S = 420.0
 STOP_WITHIN_S = 15.0
@@ -102,16 +103,27 @@ def plan(
     machine = read_machine(accelerators=False)
     config = read_config(model)
     assert isinstance(config, Mapping)
-    shared = engine_context(
-        deployment,
-        device="cpu",
-        version=environment.version,
-        model=model_facts(model.name, config),
-        machine=machine,
+    shared = replace(
+        engine_context(
+            deployment,
+            device="cpu",
+            version=environment.version,
+            model=model_facts(model.name, config),
+            machine=machine,
+        ),
+        draft=next(_drafts(deployment), None),
     )
     slots = engine_slots(deployment, machine, device="cpu")
     contexts = engine_contexts(shared, slots)
     return Plan(deployment, document, contexts, environment, folder, model, logs)
+
+
+def _drafts(deployment: Deployment) -> Iterator[ModelFacts]:
+    for mode in deployment.modes:
+        if isinstance(mode, Speculative) and mode.model:
+            config = read_config(Path(mode.model))
+            assert isinstance(config, Mapping)
+            yield model_facts(Path(mode.model).name, config)
 
 
 @asynccontextmanager

@@ -48,10 +48,18 @@ def test_every_format_is_a_word_of_each_version(version: str) -> None:
 
 
 def test_layers_and_kernel_show_it(on_cpu: EngineContext) -> None:
-    log = seen(KERNEL, LAYERS.format(120, "QKVParallelLinear"))
+    log = seen(KERNEL, LAYERS.format(120, "self_attn.qkv_proj: 120"))
     verdict = QuantizedWeights(format="fp8_per_block").verdict(log, on_cpu)
     assert verdict.in_effect is True
-    assert verdict.evidence == "120 layers quantized by CPUFp8BlockScaledMMKernel (QKVParallelLinear)"
+    assert verdict.evidence == "120 layers quantized by CPUFp8BlockScaledMMKernel (self_attn.qkv_proj: 120)"
+
+
+def test_the_types_of_layers_are_told_shortly(on_cpu: EngineContext) -> None:
+    # As vLLM 0.32.0 wrote it of SmolLM2.
+    kinds = ("mlp.down_proj", "mlp.gate_up_proj", "self_attn.o_proj", "self_attn.qkv_proj")
+    types = "; ".join(f"{kind}: 30 (from linear: fp8_per_block_static)" for kind in kinds)
+    verdict = QuantizedWeights(format="fp8_per_block").verdict(seen(LAYERS.format(120, types)), on_cpu)
+    assert verdict.evidence.endswith("(" + "; ".join(f"{kind}: 30" for kind in kinds) + ")")
 
 
 def test_zero_layers_are_not_in_effect(on_cpu: EngineContext) -> None:
