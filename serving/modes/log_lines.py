@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 
 _CONFIG = re.compile(r"Initializing a V1 LLM engine .* with config: (?P<config>.*)")
 _QUANTIZED = re.compile(r"Quantizing (?P<layers>\d+) layers of types: ?(?P<types>.*)")
+_FROM = re.compile(r" \(from [^)]*\)")
 _KERNEL = re.compile(r"Selected (?P<kernel>\w+) for (?P<method>\w+)")
 _WORLD = re.compile(r"world_size=(?P<size>\d+) rank=(?P<rank>\d+) local_rank=\d+")
 _CONNECTOR = re.compile(r"Creating v1 connector with name: (?P<name>\w+)")
@@ -27,10 +28,17 @@ def engine_config(lines: Iterable[str], key: str) -> str | None:
     return None
 
 
+def speculation(lines: Iterable[str]) -> str | None:
+    """The method by which the engine core says it speculates; None where it does not, or does not tell."""
+    told = engine_config(lines, "speculative_config")
+    found = re.search(r"method='(\w+)", told) if told else None
+    return found[1] if found else None
+
+
 def quantized_layers(lines: Iterable[str]) -> tuple[int, str] | None:
     """Number and types of the layers quantized at loading; None if no line tells."""
     found = _first(_QUANTIZED, lines)
-    return (int(found["layers"]), found["types"].strip()) if found else None
+    return (int(found["layers"]), _FROM.sub("", found["types"]).strip()) if found else None
 
 
 def kernels(lines: Iterable[str]) -> Sequence[str]:

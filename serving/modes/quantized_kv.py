@@ -14,12 +14,15 @@ from pydantic import Field, field_validator
 
 from serving.facts.formats import KvFormat, kv_bytes_per_token
 from serving.facts.load import kv_formats
+from serving.modes.log_lines import engine_config, speculation
 from serving.modes.mode import EngineContext, Mode, ModelFacts, Observation, Verdict
 from serving.modes.spelling import suggest
 
 _SCALE_ONE = "KV cache scaling factor 1.0"
 _AVAILABLE = re.compile(r"Available KV cache memory: (?P<gib>[\d.]+) GiB")
 _GIB = 1024**3
+LOOK_UPS = frozenset({"ngram", "ngram_gpu", "suffix"})
+"""Methods of speculation that keep no keys and values of their own."""
 FORMATS = tuple(row.name for row in kv_formats().values() if row.quantized)
 
 
@@ -69,15 +72,15 @@ class QuantizedKv(Mode):
         memory = _kv_memory(seen, context)
         if not blocks or not block_tokens or memory is None:
             return None, f"{label}, but the engine does not tell its KV blocks and bytes"
-        shape = context.model
-        if shape is None or not shape.uniform_layers or context.kinds & {"speculative", "parallel"}:
+        wanted = _token_bytes(kv_formats()[self.format], seen, context)
+        native = _token_bytes(kv_formats()["bfloat16"], seen, context)
+        if wanted is None or native is None:
             return None, f"{label}; bytes a token cannot be worked out for this model or these modes"
-        wanted = _bytes_per_token(kv_formats()[self.format], shape)
         kv_bytes, error_bytes = memory
         fewest = (kv_bytes - error_bytes) // (wanted * block_tokens) - 1
         most = (kv_bytes + error_bytes) // (wanted * block_tokens) + 1
         asked_tokens = kv_bytes // (wanted * block_tokens) * block_tokens
-        element = kv_bytes / (blocks * block_tokens * 2 * shape.layers * shape.kv_heads * shape.head_dim)
+        element = 2 * kv_bytes / (blocks * block_tokens * native)
         evidence = (
             f"{blocks * block_tokens:,} tokens in {kv_bytes / _GIB:.2f} GiB, {element:.2f} bytes an element; "
             f"{self.format} gives {asked_tokens:,} ({wanted:,} bytes a token)"
@@ -93,10 +96,28 @@ class QuantizedKv(Mode):
         return ()
 
 
-def _bytes_per_token(kv_format: KvFormat, shape: ModelFacts) -> int:
-    return kv_bytes_per_token(
-        kv_format, layers=shape.layers, kv_heads=shape.kv_heads, head_dim=shape.head_dim
-    )
+def _token_bytes(kv_format: KvFormat, seen: Observation, context: EngineContext) -> int | None:
+    """Bytes that one rank keeps of a token, with a draft model's share; None where it cannot be worked out.
+
+    The memory of a KV cache is each rank's own: vLLM 0.32.0 with 1 GiB and two ranks made 4,096 blocks of 128
+    tokens for 4 layers and 4 KV heads, 2,048 bytes a token and rank.
+    """
+    tensor = engine_config(seen.log, "tensor_parallel_size") if "parallel" in context.kinds else "1"
+    stages = engine_config(seen.log, "pipeline_parallel_size") if "parallel" in context.kinds else "1"
+    held = [context.model]
+    if "speculative" in context.kinds and speculation(seen.log) not in LOOK_UPS:
+        held.append(context.draft if speculation(seen.log) == "draft_model" else None)
+    if stages != "1" or tensor is None or not tensor.isdecimal():
+        return None
+    shares = [_share(kv_format, shape, int(tensor)) for shape in held]
+    return None if None in shares else sum(share for share in shares if share is not None)
+
+
+def _share(kv_format: KvFormat, shape: ModelFacts | None, ranks: int) -> int | None:
+    if shape is None or not shape.uniform_layers:
+        return None
+    heads = max(1, shape.kv_heads // ranks)
+    return kv_bytes_per_token(kv_format, layers=shape.layers, kv_heads=heads, head_dim=shape.head_dim)
 
 
 def _integer(seen: Observation, label: str) -> int | None:

@@ -1,8 +1,8 @@
 """What does not go together, as one table that is looked through before anything is started.
 
-Cores, devices and ports are shared out over all engines of a deployment, so what is too little of them is found
-where that is done, in `serving.config.layout`. A new problem is a row in the file of its subject: an id, a title, how grave it is, why, who says so, and a
-check on the modes and the context.
+Cores, devices and ports are shared out over all engines of a deployment, so what is too little of them is
+found where that is done, in `serving.config.layout`. A new problem is a row in the file of its subject: an
+id, a title, how grave it is, why, who says so, and a check on the modes and the context.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from serving.modes.log_lines import (
     engine_config,
     kernels,
     quantized_layers,
+    speculation,
     world,
 )
 
@@ -33,12 +34,19 @@ def test_a_key_of_the_config_is_found_by_its_whole_name() -> None:
     assert engine_config([], "quantization") is None
 
 
+def test_the_method_of_speculation_is_read() -> None:
+    drafting = CONFIG.replace("None", "SpeculativeConfig(method='ngram', model=None, num_spec_tokens=4)", 1)
+    assert speculation([drafting]) == "ngram"
+    assert speculation([CONFIG]) is None
+
+
 def test_layers_and_kernels_are_read() -> None:
     log = [
         "INFO [__init__.py:758] Selected CPUFp8BlockScaledMMKernel for Fp8PerBlockOnlineLinearMethod",
-        "INFO [base_loader.py:151] Quantizing 120 layers of types: QKVParallelLinear; RowParallelLinear",
+        "INFO [base_loader.py:151] Quantizing 120 layers of types: mlp.down_proj: 30 (from linear: "
+        "fp8_per_block_static); self_attn.qkv_proj: 30 (from linear: fp8_per_block_static)",
     ]
-    assert quantized_layers(log) == (120, "QKVParallelLinear; RowParallelLinear")
+    assert quantized_layers(log) == (120, "mlp.down_proj: 30; self_attn.qkv_proj: 30")
     assert kernels([*log, log[0]]) == ("CPUFp8BlockScaledMMKernel",)
 
 

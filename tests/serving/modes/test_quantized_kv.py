@@ -92,3 +92,40 @@ def test_fp8_without_scales_in_the_checkpoint_is_warned_of(
     assert QuantizedKv(format="fp8_e5m2").verdict(seen("fp8_e5m2", 1456), on_cpu).warnings == ()
     scaled = replace(on_cpu, model=replace(smollm2, quantization="fp8"))
     assert QuantizedKv(format="fp8").verdict(seen("fp8", 1456), scaled).warnings == ()
+
+
+CONFIG = "INFO Initializing a V1 LLM engine (v0.32.0) with config: m=1, speculative_config={}, {}, x=1"
+ONE_RANK = "tensor_parallel_size=1, pipeline_parallel_size=1"
+
+
+def test_speculation_by_look_up_keeps_no_keys_of_its_own(on_cpu: EngineContext) -> None:
+    # vLLM 0.32.0 with ngram and fp8 in 1 GiB: 728 blocks, as without ngram.
+    log = (CONFIG.format("SpeculativeConfig(method='ngram', model=None)", ONE_RANK),)
+    context = replace(on_cpu, kinds=frozenset({"quantized_kv", "speculative"}))
+    gib = str(1024**3)
+    mode = QuantizedKv(format="fp8")
+    assert mode.verdict(seen("fp8", 728, memory=gib, log=log), context).in_effect is True
+    assert mode.verdict(seen("fp8", 364, memory=gib, log=log), context).in_effect is False
+
+
+def test_a_draft_takes_its_share_of_every_token(on_cpu: EngineContext, smollm2: ModelFacts) -> None:
+    # vLLM 0.32.0: a draft as large as the model halves the tokens.
+    log = (CONFIG.format("SpeculativeConfig(method='draft_model', model='d')", ONE_RANK),)
+    drafting = replace(on_cpu, kinds=frozenset({"quantized_kv", "speculative"}), draft=smollm2)
+    mode = QuantizedKv(format="fp8")
+    assert mode.verdict(seen("fp8", 728, log=log), drafting).in_effect is True
+    assert mode.verdict(seen("fp8", 728, log=log), replace(drafting, draft=None)).in_effect is None
+
+
+def test_ranks_share_the_heads_and_each_has_the_memory(on_cpu: EngineContext, smollm2: ModelFacts) -> None:
+    # By hand: 4 layers, 2 of 4 KV heads, d 64, one byte: 1,024 bytes a token, 8,192 blocks of 128 in 1 GiB.
+    # vLLM 0.32.0 made 4,096 in bfloat16.
+    tiny = replace(smollm2, layers=4, attention_heads=8, kv_heads=4)
+    sharing = replace(on_cpu, model=tiny, kinds=frozenset({"quantized_kv", "parallel"}))
+    log = (CONFIG.format("None", "tensor_parallel_size=2, pipeline_parallel_size=1"),)
+    mode = QuantizedKv(format="fp8")
+    gib = str(1024**3)
+    assert mode.verdict(seen("fp8", 8192, memory=gib, log=log), sharing).in_effect is True
+    assert mode.verdict(seen("fp8", 4096, memory=gib, log=log), sharing).in_effect is False
+    staged = (CONFIG.format("None", "tensor_parallel_size=1, pipeline_parallel_size=2"),)
+    assert mode.verdict(seen("fp8", 8192, memory=gib, log=staged), sharing).in_effect is None
