@@ -1,12 +1,13 @@
 """The engines behind the gateway: where they are, whether they may be used, what they are doing.
 
-Owns: `Backend` and the set of them by revision. Knows nothing about who decides a backend's state (the
-supervisor does) or how one is chosen.
+Owns: `Backend`, the set of them by revision, and the revisions' weights. Knows nothing about who decides a
+backend's state (the supervisor does) or how one is chosen.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
@@ -17,7 +18,7 @@ BackendState = Literal["starting", "ready", "draining", "down"]
 
 @dataclass(slots=True, eq=False)
 class Backend:
-    """One OpenAI-compatible server. `url` has no path and no slash at its end."""
+    """One OpenAI-compatible server. `url` has no slash at its end, and a path only where its API has one."""
 
     url: str
     role: Role = "any"
@@ -43,12 +44,18 @@ class Revision:
     weight: float
     backends: tuple[Backend, ...]
 
+    @property
+    def ready(self) -> bool:
+        """Whether it can answer: a backend that only prefills cannot."""
+        return any(b.state == "ready" and b.role != "prefill" for b in self.backends)
+
 
 class BackendSet:
     """All backends, in the order they came."""
 
     def __init__(self) -> None:
         self._backends: list[Backend] = []
+        self._weights: Mapping[str, float] | None = None
 
     def __iter__(self) -> Iterator[Backend]:
         return iter(self._backends)
@@ -64,10 +71,31 @@ class BackendSet:
         """Forget a backend; requests it still serves run on. Raises: ValueError if it is not here."""
         self._backends.remove(backend)
 
+    def set_weights(self, weights: Mapping[str, float]) -> None:
+        """Give the revisions their shares from the next request on; a revision not named gets none.
+
+        Requests that run are not touched. Raises: ValueError with what is wrong, and then nothing changed.
+        """
+        names = {backend.revision for backend in self._backends}
+        if unknown := sorted(weights.keys() - names):
+            raise ValueError(f"there is no revision {unknown[0]!r}; there are {', '.join(sorted(names))}")
+        for name, weight in weights.items():
+            if not math.isfinite(weight) or weight < 0:
+                raise ValueError(f"the weight of {name!r} is {weight}; give a number from 0 on")
+        if sum(weights.values()) <= 0:
+            raise ValueError("all weights are 0; give one revision a share")
+        self._weights = dict(weights)
+
     def revisions(self) -> tuple[Revision, ...]:
-        """The backends by revision. Until rollouts set weights, revisions share equally."""
+        """The backends by revision. Until weights are set, revisions share equally; shares add up to 1."""
         names = list(dict.fromkeys(backend.revision for backend in self._backends))
+        weights = self._weights or dict.fromkeys(names, 1.0)
+        total = sum(weights.get(name, 0.0) for name in names)
         return tuple(
-            Revision(name, 1 / len(names), tuple(b for b in self._backends if b.revision == name))
+            Revision(
+                name,
+                weights.get(name, 0.0) / total if total else 0.0,
+                tuple(b for b in self._backends if b.revision == name),
+            )
             for name in names
         )

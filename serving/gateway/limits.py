@@ -29,5 +29,7 @@ class GatewayLimits:
     """How long a client may take to read the error that ends its stream."""
     retry_after_s: int = 2
     """What a refused client is told to wait."""
+    max_answer_bytes: int = 64 * 1024**2
+    """The most that is held of an answer that must be looked at as a whole."""
     max_error_bytes: int = 1024**2
     """The most that is read of an engine's error answer, and of its list of models."""

@@ -1,75 +1,67 @@
-"""One request to one engine: opened, relayed, and closed however it ends.
+"""One request to the engines: chosen, opened, tried elsewhere, relayed, and closed however it ends.
 
-Owns: the connections to engines, what crosses in both directions, and what each failure means to the client.
-Knows nothing about routes, or about what a body says: bytes are forwarded unread.
+Owns: the connections to engines and the order of tries. Knows nothing about routes, or about what a body
+says: bytes are forwarded unread.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
-import aiohttp
 from aiohttp import web
-from yarl import URL
 
-from serving.gateway import request_ids
-from serving.gateway.answers import Refused, json_response, own_headers, retry_after
+from serving.gateway.answer_usage import read_usage
+from serving.gateway.answers import Refused, json_response
 from serving.gateway.backends import Backend
+from serving.gateway.disaggregated.cleaning import NotJson, without_params
+from serving.gateway.disaggregated.legs import TransferFailed, Transfers
+from serving.gateway.errand import Errand, Task
+from serving.gateway.failures import ErrorAnswer, Missed, nobody_ready, timed_out, upstream_failed
+from serving.gateway.headers import SESSION, answer_headers, request_headers
 from serving.gateway.limits import GatewayLimits
-from serving.gateway.outcome import Exchange
+from serving.gateway.outcome import Exchange, Gaps
 from serving.gateway.patience import Patience
+from serving.gateway.policies.policy import Ask
 from serving.gateway.relay import ClientGone, Relay
-from serving.gateway.routing import choose
+from serving.gateway.retries import RetryBudget
+from serving.gateway.routing import Router, RoutingSettings
+from serving.gateway.shadow import Shadow
 from serving.gateway.state import GatewayState
+from serving.gateway.upstream.connection import Answer, UpstreamFailed
+from serving.gateway.upstream.pool import Pool, Sent
 from serving.wire.problems import to_openai
 
-# Allow-lists, so that nothing crosses by accident: no hop-by-hop header, no cookie, no key of a client, no
-# header that steers an engine (vLLM's X-data-parallel-rank), no `Server: uvicorn`, no address in `Location`.
-REQUEST_HEADERS = (
-    "Accept",
-    "Accept-Encoding",
-    "Content-Encoding",
-    "Content-Type",
-    "Traceparent",
-    "Tracestate",
-    "User-Agent",
-)
-ANSWER_HEADERS = ("Cache-Control", "Content-Encoding", "Content-Length", "Content-Type", "Retry-After")
+__all__ = ["Proxy", "Task"]
+
 _EVENT_STREAM = "text/event-stream"
-
-Rewrite = Callable[[bytes], bytes]
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """What to ask an engine for. `rewrite` makes our answer's body from the engine's; None: unread."""
-
-    path: str
-    rewrite: Rewrite | None = None
 
 
 class Proxy:
     """Forwards requests to the backends of one gateway. Made inside a running event loop."""
 
-    def __init__(self, state: GatewayState, limits: GatewayLimits) -> None:
-        self._state = state
+    def __init__(
+        self,
+        state: GatewayState,
+        limits: GatewayLimits,
+        settings: RoutingSettings | None = None,
+        gap_bounds_ns: tuple[int, ...] = (),
+    ) -> None:
         self._limits = limits
+        self._settings = settings or RoutingSettings()
+        self._gap_bounds_ns = gap_bounds_ns
         self._waiting: set[Patience] = set()
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=limits.idle_upstream_s),
-            timeout=aiohttp.ClientTimeout(total=None, sock_connect=limits.connect_s),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            auto_decompress=False,
-            # aiohttp would invent these where the client sent none.
-            skip_auto_headers=("Accept", "Accept-Encoding", "Content-Type", "User-Agent"),
-        )
+        self._clock = asyncio.get_running_loop().time
+        self._router = Router(state.backends, self._settings)
+        self._budget = RetryBudget(self._settings.retry_ratio)
+        self._pool = Pool(connect_s=limits.connect_s, idle_s=limits.idle_upstream_s)
+        self._transfers = Transfers(self._pool, self._router, self._settings, self._clock)
+        self.shadow = Shadow(state, self._router, self._pool, limits)
 
     async def close(self) -> None:
         """Close all connections to engines."""
-        await self._session.close()
+        await self.shadow.close()
+        await self._pool.close()
 
     def end_all(self) -> None:
         """Let every request that still runs end now, with an error that says so."""
@@ -86,16 +78,16 @@ class Proxy:
         patience: Patience | None = None
         try:
             async with asyncio.timeout(None) as timer:
-                patience = Patience(timer, self._limits, asyncio.get_running_loop().time)
+                patience = Patience(timer, self._limits, self._clock)
                 self._waiting.add(patience)
                 return await self._carry(request, task, relay, patience)
         except TimeoutError as error:
             if relay.begun and patience and patience.wait == "next byte" and relay.client_stalled():
                 # Nothing came from the engine because the client took nothing: not the engine's fault.
                 raise ClientGone from error
-            failure = self._timed_out(error, patience)
-        except (aiohttp.ClientError, OSError) as error:
-            failure = self._upstream_failed(error, begun=relay.begun)
+            failure = timed_out(patience, self._limits)
+        except UpstreamFailed as error:
+            failure = upstream_failed(error, self._limits, begun=relay.begun)
         finally:
             if patience is not None:
                 self._waiting.discard(patience)
@@ -108,120 +100,138 @@ class Proxy:
         self, request: web.BaseRequest, task: Task, relay: Relay, patience: Patience
     ) -> web.StreamResponse:
         exchange = relay.exchange
-        backend = self.choose()
-        exchange.backend, exchange.revision = backend.url, backend.revision
-        with backend.serving():
-            patience.expect("first byte", self._limits.first_byte_s)
-            exchange.upstream_sent_ns = time.monotonic_ns()
-            headers = request_headers(request.headers, exchange.request_id)
-            upstream = await self.open(backend, request.method, task.path, headers, exchange.body)
-            # An answer may run for an hour: do not hold its question for so long.
-            exchange.body = None
-            try:
-                patience.expect("next byte", self._limits.between_bytes_s)
-                return await self._answer(upstream, task, relay, patience)
-            finally:
-                # Nothing to do after a whole answer; otherwise this is what tells the engine to abort.
-                upstream.close()
+        patience.expect("first byte", self._limits.first_byte_s)
+        errand = self._errand(request, task, exchange)
+        exchange.gaps = Gaps(self._gap_bounds_ns)
+        self._budget.request()
+        await self._transfers.prefill(errand, exchange, self._limits)
+        self.shadow.maybe(errand, exchange)
+        missed: Missed | None = None
+        while (backend := self._next(errand, missed)) is not None:
+            exchange.backend, exchange.revision, exchange.role = backend.url, backend.revision, backend.role
+            with backend.serving():
+                try:
+                    return await self._try(backend, errand, relay, patience)
+                except TransferFailed:
+                    # Once more, without the transfer: the same engine may do it.
+                    exchange.fallback = "transfer_failed"
+                    continue
+                except Missed as failed:
+                    missed = failed
+            self._note(backend, errand, exchange, missed)
+        if missed is None:
+            raise nobody_ready(self._limits)
+        if missed.answer is not None:
+            return self._engine_error(missed.answer, exchange)
+        raise missed.failure or RuntimeError("a try failed without a reason")
 
-    def choose(self) -> Backend:
-        """The backend for the next request. Raises: Refused (503) if there is none."""
-        backend = choose(self._state.backends)
+    def _errand(self, request: web.BaseRequest, task: Task, exchange: Exchange) -> Errand:
+        body, exchange.body = exchange.body, None
+        if body:
+            try:
+                body = without_params(body)
+            except NotJson as error:
+                raise Refused(400, str(error), code="invalid_body") from error
+        ask = Ask(body or b"", request.headers.get(SESSION), exchange.caller.key_id)
+        revision = self._router.revision(ask)
+        if revision is None:
+            raise nobody_ready(self._limits)
+        headers = {**request_headers(request.headers, exchange.request_id), **exchange.engine_headers}
+        return Errand(task, request.method, headers, ask, revision, body)
+
+    def _next(self, errand: Errand, missed: Missed | None) -> Backend | None:
+        """The backend for the next try, paid for; None: it is time to give up."""
+        if len(errand.tried) >= self._settings.attempts:
+            return None
+        now = self._clock()
+        backend = self._router.choose(errand.revision, errand.roles, errand.ask, now, errand.tried)
         if backend is None:
-            raise Refused(
-                503, "no engine is ready", code="no_engine_ready",
-                headers=retry_after(self._limits.retry_after_s),
-            )  # fmt: skip
+            # A revision whose backends all fail must not cost its share of the requests their answer.
+            lent = self._router.revision(errand.ask, without=[b.revision for b in errand.tried])
+            if lent is None:
+                return None
+            errand.revision = lent
+            backend = self._router.choose(lent, errand.roles, errand.ask, now, errand.tried)
+        if backend is not None and missed is not None and not self._budget.take():
+            return None
         return backend
 
-    async def open(
-        self, backend: Backend, method: str, path: str, headers: Mapping[str, str], body: bytes | None
-    ) -> aiohttp.ClientResponse:
-        """Send a request, wait for the answer's head. The caller closes it. Raises: aiohttp.ClientError."""
-        url = URL(backend.url + path, encoded=True)
-        return await self._session.request(method, url, headers=headers, data=body, allow_redirects=False)
+    def _note(self, backend: Backend, errand: Errand, exchange: Exchange, missed: Missed) -> None:
+        rest_s = self._settings.rest_s
+        if missed.answer is not None:
+            rest_s = missed.answer.rest_s(rest_s)
+        self._router.rest(backend, self._clock(), rest_s)
+        errand.tried.append(backend)
+        exchange.missed = (*exchange.missed, (backend.revision, backend.role, backend.url))
+
+    async def _try(
+        self, backend: Backend, errand: Errand, relay: Relay, patience: Patience
+    ) -> web.StreamResponse:
+        """Ask one backend. Raises: Missed, if another may be asked; TransferFailed; UpstreamFailed."""
+        exchange = relay.exchange
+        with_transfer = errand.bodies is not None
+        body = self._transfers.body(errand)
+        opened: list[Answer] = []
+        patience.expect("first byte", self._limits.first_byte_s)
+        exchange.upstream_sent_ns = time.monotonic_ns()
+        try:
+            sent = await self._pool.ask(
+                backend.url, errand.method, errand.task.path, errand.headers, body, opened.append
+            )
+            exchange.reused = sent.reused
+            if with_transfer:
+                await self._transfers.judge(sent, errand)
+            if sent.head.status >= 400:
+                return await self._error(sent, exchange)
+            patience.expect("next byte", self._limits.between_bytes_s)
+            return await self._answer(sent, errand, relay, patience)
+        except UpstreamFailed as error:
+            if relay.begun:
+                raise
+            if with_transfer:
+                raise TransferFailed from error
+            raise Missed(failure=error) from error
+        finally:
+            # Nothing to do after a whole answer; otherwise this is what tells the engine to abort.
+            for answer in opened:
+                answer.close()
+
+    async def _error(self, sent: Sent, exchange: Exchange) -> web.Response:
+        body = await sent.answer.read(self._limits.max_error_bytes)
+        answer = ErrorAnswer(sent.head.status, sent.head.headers, body)
+        if answer.elsewhere:
+            raise Missed(answer=answer)
+        return self._engine_error(answer, exchange)
 
     async def _answer(
-        self, upstream: aiohttp.ClientResponse, task: Task, relay: Relay, patience: Patience
+        self, sent: Sent, errand: Errand, relay: Relay, patience: Patience
     ) -> web.StreamResponse:
-        status, exchange = upstream.status, relay.exchange
-        if status >= 400:
-            return await self._engine_error(upstream, exchange)
-        if status >= 300:
+        head, exchange = sent.head, relay.exchange
+        if head.status >= 300:
             # None of the allowed paths redirects; what would is not an engine, and names its own address.
             raise Refused(502, "the engine redirected", code="bad_upstream_answer", kind="upstream_error")
-        if task.rewrite is not None:
-            return await self._rewritten(upstream, task.rewrite, exchange)
-        exchange.streamed = upstream.headers.get("Content-Type", "").startswith(_EVENT_STREAM)
-        await relay.begin(status, answer_headers(upstream.headers, exchange.request_id))
-        response = await relay.forward(upstream.content.iter_any(), patience)
+        if errand.task.rewrite is not None:
+            body = errand.task.rewrite(await sent.answer.read(self._limits.max_error_bytes))
+            exchange.status, exchange.kind, exchange.bytes_out = head.status, "ok", len(body)
+            return json_response(head.status, body, exchange.request_id)
+        # The tries are over: an answer may run for an hour, do not hold its question for so long.
+        errand.body, errand.bodies, errand.ask = None, None, Ask()
+        exchange.streamed = head.headers.get("content-type", "").startswith(_EVENT_STREAM)
+        headers = {**answer_headers(head.headers, exchange.request_id), **exchange.answer_headers}
+        if self._transfers.may_show_params(errand, exchange):
+            return await self._transfers.clean_answer(sent, headers, exchange, self._limits)
+        try:
+            response = await relay.forward(sent.answer, head.status, headers, patience)
+        finally:
+            if (used := read_usage(relay.tail())) is not None:
+                exchange.tokens_in, exchange.tokens_out = used
         exchange.kind = "ok"
         return response
 
-    async def _rewritten(
-        self, upstream: aiohttp.ClientResponse, rewrite: Rewrite, exchange: Exchange
-    ) -> web.Response:
-        body = rewrite(await read_at_most(upstream, self._limits.max_error_bytes))
-        exchange.status, exchange.kind, exchange.bytes_out = upstream.status, "ok", len(body)
-        return json_response(upstream.status, body, exchange.request_id)
-
-    async def _engine_error(self, upstream: aiohttp.ClientResponse, exchange: Exchange) -> web.Response:
-        status = upstream.status
-        said = await read_at_most(upstream, self._limits.max_error_bytes)
-        exchange.status = status
-        exchange.kind = "rejected" if status < 500 else "upstream_error"
-        kept = {name: upstream.headers[name] for name in ("Retry-After",) if name in upstream.headers}
-        body = to_openai(status, said, upstream.headers.get("Content-Type"))
+    def _engine_error(self, answer: ErrorAnswer, exchange: Exchange) -> web.Response:
+        exchange.status = answer.status
+        exchange.kind = "rejected" if answer.status < 500 else "upstream_error"
+        kept = {"Retry-After": said} if (said := answer.headers.get("retry-after")) else {}
+        body = to_openai(answer.status, answer.body, answer.headers.get("content-type"))
         exchange.bytes_out = len(body)
-        return json_response(status, body, exchange.request_id, kept)
-
-    def _timed_out(self, error: TimeoutError, patience: Patience | None) -> Refused:
-        again = retry_after(self._limits.retry_after_s)
-        if isinstance(error, aiohttp.ServerTimeoutError) or patience is None:
-            message = f"the engine did not accept a connection within {self._limits.connect_s:g} s"
-            return Refused(503, message, code="engine_unreachable", kind="timeout", headers=again)
-        if patience.wait == "shutdown":
-            return Refused(503, "the server is shutting down", code="shutting_down", headers=again)
-        if patience.wait == "total":
-            message = f"the request was not finished after {patience.limit_s:g} s"
-        else:
-            message = f"the engine sent nothing for {patience.limit_s:g} s"
-        return Refused(504, message, code="timeout", kind="timeout")
-
-    def _upstream_failed(self, error: Exception, *, begun: bool) -> Refused:
-        if isinstance(error, aiohttp.ClientConnectorError):
-            return Refused(
-                503, "the engine cannot be reached", code="engine_unreachable", kind="upstream_error",
-                headers=retry_after(self._limits.retry_after_s),
-            )  # fmt: skip
-        if begun:
-            message = "the engine broke off its answer"
-        elif isinstance(error, aiohttp.ClientResponseError):
-            message = "the engine's answer is not valid HTTP"
-        else:
-            message = "the engine closed the connection without an answer"
-        return Refused(502, message, code="bad_upstream_answer", kind="upstream_error")
-
-
-def request_headers(client: Mapping[str, str], request_id: str) -> dict[str, str]:
-    """The headers sent to the engine. Without Accept-Encoding, the engine must not encode its answer."""
-    kept = {name: client[name] for name in REQUEST_HEADERS if name in client}
-    return {"Accept-Encoding": "identity", **kept, request_ids.HEADER: request_id}
-
-
-def answer_headers(engine: Mapping[str, str], request_id: str) -> dict[str, str]:
-    """The headers sent to the client."""
-    kept = {name: engine[name] for name in ANSWER_HEADERS if name in engine}
-    return {**kept, **own_headers(request_id)}
-
-
-async def read_at_most(upstream: aiohttp.ClientResponse, limit_bytes: int) -> bytes:
-    """The body of an answer, or its first `limit_bytes`."""
-    chunks: list[bytes] = []
-    size = 0
-    async for chunk in upstream.content.iter_any():
-        chunks.append(chunk)
-        size += len(chunk)
-        if size >= limit_bytes:
-            break
-    return b"".join(chunks)[:limit_bytes]
+        return json_response(answer.status, body, exchange.request_id, kept)

@@ -1,16 +1,124 @@
-"""Which backend serves a request. Pure functions on values; a policy is one of them.
+"""Which backend serves a request: revision by weight, backend by policy, and what to do without a good one.
 
-Owns: the choice. Knows nothing about requests on the wire, time or metrics.
+Owns: the choice, and what it remembers of backends (since when they are ready, until when they rest).
+Knows nothing about requests on the wire or metrics; the time comes in as an argument.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
 
-from serving.gateway.backends import Backend
+from serving.connectors.connector import Legs
+from serving.connectors.nixl import Nixl
+from serving.gateway.backends import Backend, BackendSet, Revision, Role
+from serving.gateway.disaggregated.machine import OnPrefillFailure
+from serving.gateway.policies import POLICIES
+from serving.gateway.policies.policy import Ask, Candidate, Policy
+from serving.gateway.policies.slow_start import ramp
+from serving.gateway.policies.weighted import by_key, by_point, even_point
+
+Sticky = Literal["none", "key", "session"]
 
 
-def choose(backends: Iterable[Backend]) -> Backend | None:
-    """The ready backend with the fewest requests in flight, the first of equals; None if none is ready."""
-    ready = (backend for backend in backends if backend.state == "ready")
-    return min(ready, key=lambda backend: backend.in_flight, default=None)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoutingSettings:
+    """How requests are spread, retried and divided."""
+
+    policy: str = "least_in_flight"
+    sticky: Sticky = "none"
+    """Whether a key, or a session, stays with its revision."""
+    slow_start_s: float = 10.0
+    attempts: int = 3
+    """How many backends a request may try."""
+    retry_ratio: float = 0.2
+    rest_s: float = 1.0
+    """How long a backend that could not be reached is left alone."""
+    prefill_from_tokens: int = 64
+    """Shorter prompts, by an estimate from their size, are prefilled by the decoding engine."""
+    prefill_s: float = 60.0
+    """How long the prefilling engine may take."""
+    on_prefill_failure: OnPrefillFailure = "aggregate"
+    legs: Legs | None = Nixl.legs
+    """How requests are divided where a revision has engines that prefill; None: they are not."""
+
+
+@dataclass(slots=True)
+class _Memory:
+    ready_since_s: float
+    rests_until_s: float = 0.0
+
+
+@dataclass(slots=True)
+class Router:
+    """Chooses among the backends of one gateway."""
+
+    backends: BackendSet
+    settings: RoutingSettings = field(default_factory=RoutingSettings)
+    _policies: dict[tuple[str, Role], Policy] = field(default_factory=dict)
+    _memory: dict[Backend, _Memory] = field(default_factory=dict)
+    _asked: int = 0
+
+    def revision(self, ask: Ask, without: Collection[str] = ()) -> Revision | None:
+        """The revision for a request, none of `without`. One that cannot answer lends its share to others.
+
+        A revision without a share serves nobody, even if it is the only one that could. None: nobody can.
+        """
+        revisions = {
+            r.name: r for r in self.backends.revisions() if r.weight > 0 and r.ready and r.name not in without
+        }
+        if len(revisions) < 2:
+            return next(iter(revisions.values()), None)
+        weights = {name: revision.weight for name, revision in revisions.items()}
+        sticky = self.settings.sticky
+        key = ask.session if sticky == "session" else ask.key if sticky == "key" else None
+        if key is not None:
+            return revisions[by_key(weights, key)]
+        self._asked += 1
+        return revisions[by_point(weights, even_point(self._asked))]
+
+    def choose(
+        self, revision: Revision, roles: Collection[Role], ask: Ask, now_s: float,
+        tried: Collection[Backend] = (),
+    ) -> Backend | None:  # fmt: skip
+        """A ready backend of the revision, in one of the roles, not tried before; None if there is none.
+
+        Backends that rest are left out, unless that leaves none.
+        """
+        ready = [b for b in revision.backends if b.state == "ready" and b.role in roles and b not in tried]
+        self._notice(now_s)
+        rested = [b for b in ready if self._memory[b].rests_until_s <= now_s]
+        usable = rested or ready
+        if len(usable) < 2:
+            return usable[0] if usable else None
+        candidates = [Candidate(b.url, b.in_flight, self._weight(b, now_s)) for b in usable]
+        policy = self._policy(revision.name, usable)
+        chosen = policy.choose(ask, candidates)
+        return usable[candidates.index(chosen)]
+
+    def rest(self, backend: Backend, now_s: float, for_s: float) -> None:
+        """Leave a backend alone for a while: it refused, or could not be reached."""
+        memory = self._memory.setdefault(backend, _Memory(now_s))
+        memory.rests_until_s = max(memory.rests_until_s, now_s + for_s)
+
+    def _policy(self, revision: str, usable: Sequence[Backend]) -> Policy:
+        # A policy's memory is of one set of equals: prefilling engines have caches of their own.
+        place = (revision, usable[0].role)
+        return self._policies.get(place) or self._policies.setdefault(place, POLICIES[self.settings.policy]())
+
+    def _weight(self, backend: Backend, now_s: float) -> float:
+        return ramp(self._memory[backend].ready_since_s, now_s, self.settings.slow_start_s)
+
+    def _notice(self, now_s: float) -> None:
+        """See which backends became ready, which are not any more, and which are gone."""
+        ready = {backend for backend in self.backends if backend.state == "ready"}
+        if ready == self._memory.keys():
+            return
+        for backend in self._memory.keys() - ready:
+            del self._memory[backend]
+        for backend in ready - self._memory.keys():
+            self._memory[backend] = _Memory(now_s)
+        names = {backend.revision for backend in self.backends}
+        for place in [place for place in self._policies if place[0] not in names]:
+            del self._policies[place]

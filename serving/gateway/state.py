@@ -13,7 +13,8 @@ from typing import Any, Literal
 from serving.gateway.backends import BackendSet
 from serving.modes.mode import Verdict
 
-Phase = Literal["starting", "ready", "draining", "stopped"]
+Phase = Literal["starting", "ready", "leaving", "draining", "stopped"]
+"""leaving: requests are still taken, but load balancers are told to send no more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,14 @@ class Unready:
     code: str
 
 
+@dataclass(frozen=True, slots=True)
+class ShadowShare:
+    """Which revision gets copies of requests, and of what share of them."""
+
+    revision: str
+    ratio: float
+
+
 @dataclass(slots=True)
 class GatewayState:
     """One deployment's gateway."""
@@ -32,16 +41,23 @@ class GatewayState:
     phase: Phase = "starting"
     backends: BackendSet = field(default_factory=BackendSet)
     verdicts: Sequence[Verdict] = ()
+    shadow: ShadowShare | None = None
     in_flight: int = 0
     """Requests that were admitted and are not finished, also while their body is still coming in."""
 
     def unready(self) -> Unready | None:
-        """Why no request can be taken now; None if one can."""
+        """Why the gateway is not ready, as load balancers are told; None if it is."""
+        if self.phase == "leaving":
+            return Unready("the server is shutting down", "shutting_down")
+        return self.refuses()
+
+    def refuses(self) -> Unready | None:
+        """Why a request is refused now; None if it is taken, as it also is while the gateway is leaving."""
         if self.phase == "starting":
             return Unready("the engine is starting", "engine_starting")
-        if self.phase != "ready":
+        if self.phase not in ("ready", "leaving"):
             return Unready("the server is shutting down", "shutting_down")
-        if not any(backend.state == "ready" for backend in self.backends):
+        if not any(revision.ready for revision in self.backends.revisions() if revision.weight > 0):
             return Unready("no engine is ready", "no_engine_ready")
         return None
 

@@ -4,7 +4,7 @@ from dataclasses import FrozenInstanceError, asdict
 
 import pytest
 
-from serving.gateway.outcome import Exchange
+from serving.gateway.outcome import Exchange, Gaps
 
 
 def test_an_outcome_holds_every_note_and_its_end() -> None:
@@ -13,7 +13,8 @@ def test_an_outcome_holds_every_note_and_its_end() -> None:
         streamed=True, upstream_sent_ns=2, first_byte_ns=3, last_byte_ns=4, bytes_in=5, bytes_out=6,
     )  # fmt: skip
     notes = asdict(exchange)
-    del notes["body"]  # What a client asked is not kept.
+    for passing in ("body", "answer_headers", "engine_headers"):
+        del notes[passing]  # What a client asked is not kept.
     assert asdict(exchange.outcome(7)) == {**notes, "ended_ns": 7}
 
 
@@ -24,3 +25,12 @@ def test_a_request_nobody_spoke_for_was_our_fault() -> None:
 def test_an_outcome_cannot_be_changed() -> None:
     with pytest.raises(FrozenInstanceError):
         Exchange("r", "/p", 1).outcome(2).status = 200  # type: ignore[misc]
+
+
+def test_pieces_of_an_answer_are_stamped_counted_and_their_gaps_sorted_by_bounds() -> None:
+    exchange = Exchange("r", "/p", 1, gaps=Gaps((10, 20)))
+    for now_ns in (100, 110, 125, 225, 231):
+        exchange.arrived(now_ns, 7)
+    assert (exchange.first_byte_ns, exchange.last_byte_ns, exchange.bytes_out) == (100, 231, 35)
+    # Gaps of 10 (up to the first bound), 15, 100 (beyond all) and 6.
+    assert exchange.outcome(300).gaps.counts == [2, 1, 1]

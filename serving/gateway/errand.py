@@ -1,0 +1,45 @@
+"""One request as the proxy carries it: what is asked, of whom, and what was tried.
+
+Owns: the notes that last from try to try. Knows nothing about sockets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from serving.gateway.backends import Backend, Revision, Role
+from serving.gateway.disaggregated.division import DividedBodies
+from serving.gateway.disaggregated.machine import Division
+from serving.gateway.policies.policy import Ask
+
+Rewrite = Callable[[bytes], bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What to ask an engine for. `rewrite` makes our answer's body from the engine's; None: unread."""
+
+    path: str
+    rewrite: Rewrite | None = None
+
+
+@dataclass(slots=True)
+class Errand:
+    """A request on its way."""
+
+    task: Task
+    method: str
+    headers: dict[str, str]
+    ask: Ask
+    revision: Revision
+    body: bytes | None
+    tried: list[Backend] = field(default_factory=list)
+    division: Division | None = None
+    bodies: DividedBodies | None = None
+    """Of a divided request, until its params were used."""
+
+    @property
+    def roles(self) -> tuple[Role, ...]:
+        """Which backends can answer it."""
+        return ("any", "decode")
