@@ -8,7 +8,7 @@ CODE := serving loadgen $(wildcard dashboards) deploy tests
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up test check lint setup setup-dev clean bench-modes
+.PHONY: help demo up test check lint setup setup-dev clean bench-modes bench-start
 .NOTPARALLEL:
 
 help: ## show this list
@@ -30,6 +30,10 @@ test: lint ## all tests, with the real engine
 bench-modes: setup-dev ## every mode on the real engine as a table: what starts, what is in effect (half an hour)
 	$(TEAPOT) engine install
 	PYTHONPATH=.:tests $(BIN)/python -m e2e.modes_table
+
+bench-start: setup-dev ## what teapot adds to the start of bare vLLM with the same flags (ten minutes)
+	$(TEAPOT) engine install
+	PYTHONPATH=.:tests $(BIN)/python -m e2e.start_cost --set engine.args.enforce-eager=true
 
 lint: setup-dev
 	$(BIN)/ruff format --check $(CODE)
