@@ -30,7 +30,7 @@ class _EdgeProtocol(web.RequestHandler):
             keepalive_timeout=limits.idle_client_s,
             access_log=None,  # type: ignore[arg-type]  # None is how it is switched off
             auto_decompress=False,
-            # A refused client may still be sending: its bytes are read and dropped, or it would never see why.
+            # A refused client may still be sending: that is read and dropped, or it would never see why.
             lingering_time=limits.farewell_s,
         )
         self._refuse = refuse

@@ -39,6 +39,8 @@ _PROBE = ("GET", "HEAD")
 ROUTES: tuple[Route, ...] = (
     Route("/v1/chat/completions", _POST, "forward"),
     Route("/v1/completions", _POST, "forward"),
+    Route("/v1/responses", _POST, "forward"),
+    Route("/v1/embeddings", _POST, "forward"),
     Route("/v1/models", _GET, "forward"),
     Route("/tokenize", _POST, "forward"),
     Route("/detokenize", _POST, "forward"),

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 from fakes.raw_http import RawClient, RawEngine, ask, chunked, fixed, get, post
 
-from serving.gateway.app import access_line
+from serving.gateway.access_log import access_line
 from serving.gateway.backends import Backend
 from serving.gateway.limits import GatewayLimits
 from serving.gateway.outcome import Exchange
@@ -32,7 +32,10 @@ def code_of(body: bytes) -> str:
 @pytest.mark.parametrize(
     "target",
     [
-        "/", "/v1", "/v1/", "/metrics", "/docs", "/invocations", "/v1/embeddings", "/reset_prefix_cache",
+        "/", "/v1", "/v1/", "/metrics", "/docs", "/invocations", "/v1/rerank", "/reset_prefix_cache",
+        "/sleep", "/wake_up", "/collective_rpc", "/load", "/server_info", "/version", "/ping", "/health",
+        "/pause", "/v1/load_lora_adapter", "/v1/responses/x", "/scale_elastic_ep", "/inference/v1/generate",
+        "/tokenizer_info",
         "//v1/chat/completions", "/v1//chat/completions", "/v1/chat/completions/", "/V1/chat/completions",
         "/v1/x/../chat/completions", "/v1/./chat/completions", "/v1/%63hat/completions",
         "/v1%2fchat%2fcompletions",
@@ -66,7 +69,8 @@ async def test_a_wrong_method_is_told_the_right_one(
     assert engine.calls == []
 
 
-@pytest.mark.parametrize("path", [CHAT, "/v1/completions", "/tokenize", "/detokenize"])
+@pytest.mark.parametrize("path", [CHAT, "/v1/completions", "/v1/responses", "/v1/embeddings", "/tokenize",
+                                  "/detokenize"])  # fmt: skip
 async def test_what_is_allowed_reaches_the_engine(engine: RawEngine, gateway: Gateway, path: str) -> None:
     engine.answer = fixed(OK)
     assert (await ask(gateway.public_url, post(path))).status == 200

@@ -99,7 +99,7 @@ async def test_an_engines_plain_text_failure_is_an_error_with_a_message(
 
 async def test_an_unknown_address_is_the_clients_not_found(client: openai.AsyncOpenAI) -> None:
     with pytest.raises(openai.NotFoundError):
-        await client.embeddings.create(model="small", input="x")
+        await client.moderations.create(model="small", input="x")
 
 
 async def test_a_draining_gateway_is_a_status_error(gateway: Gateway, client: openai.AsyncOpenAI) -> None:

@@ -12,7 +12,8 @@ import pytest
 from fakes.raw_http import Call, RawClient, RawEngine, ask, chunked, get, post
 
 from serving.errors import Failed, UsageError
-from serving.gateway.server import Gateway, cannot_listen
+from serving.gateway.server import Gateway
+from serving.gateway.sockets import cannot_listen
 
 MakeGateway = Callable[..., Awaitable[Gateway]]
 Eventually = Callable[[Callable[[], bool]], Awaitable[None]]
