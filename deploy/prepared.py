@@ -29,6 +29,7 @@ from serving.engine.models import LocalModel, ModelPlace, resolve_model
 from serving.engine.ports import free_port
 from serving.engine.process import EngineSpec
 from serving.engine.recipes import choose_recipe
+from serving.engine.reference import References, model_fingerprint
 from serving.engine.supervisor import start_together
 from serving.engine.weights import weight_bytes
 from serving.modes.lora import Lora
@@ -56,6 +57,8 @@ class Prepared:
     engines: tuple[PreparedEngine, ...]
     together: bool = True
     """Memory lets the engines load side by side."""
+    references: References | None = None
+    """Answers to compare those of these engines with."""
 
     @property
     def context(self) -> EngineContext:
@@ -108,7 +111,8 @@ def prepare(
         kv_bytes=shared.kv_cache_bytes or 0,
         available_bytes=machine.memory_available_bytes,
     )
-    return Prepared(deployment, environment, model, engines, together)
+    answers = References(folder.state / "answers", model_fingerprint(model.path_or_id, model.config))
+    return Prepared(deployment, environment, model, engines, together, answers)
 
 
 @dataclass(frozen=True, slots=True)

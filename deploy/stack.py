@@ -126,14 +126,20 @@ class Stack:
         return EnginePlan(engine.spec, slot.role, lambda: backend.in_flight)
 
     async def _prove(self, engine: SupervisedEngine, log: Sequence[str]) -> None:
-        modes = self.prepared.deployment.modes
-        if not modes:
-            return
-        context = next(e.context for e in self.prepared.engines if e.spec.name == engine.name)
+        prepared = self.prepared
+        context = next(e.context for e in prepared.engines if e.spec.name == engine.name)
         began = time.monotonic()
-        verdicts = await attest(engine.url, modes, context, log)
+        verdicts = await attest(
+            engine.url,
+            prepared.deployment.modes,
+            context,
+            log,
+            processes=engine.processes,
+            references=prepared.references,
+        )
         took = format_duration(time.monotonic() - began)
-        self.console.say(f"{self._label(engine.name)}modes probed in {took}")
+        if verdicts:
+            self.console.say(f"{self._label(engine.name)}modes probed in {took}")
         self._judge(engine.name, verdicts)
 
     def _judge(self, name: str, verdicts: Sequence[Verdict]) -> None:
@@ -184,7 +190,7 @@ class Stack:
         return max(len(engine.spec.name) for engine in self.prepared.engines)
 
     def _tell(self, stopped: dict[str, Stopped]) -> None:
-        took = [how.took_s for how in stopped.values() if how.code is not None]
+        took = [how.took_s for how in stopped.values()]
         if took:
             subject, left = ("engine", "it") if len(took) == 1 else (f"{len(took)} engines", "them")
             self.console.say(f"{subject} ended in {format_duration(max(took))}; nothing of {left} is left")

@@ -154,7 +154,7 @@ class EngineProcess:
                     await asyncio.wait_for(self.wait(), within_s)
                 if self.exit_code == 0:
                     await self._let_children_end()
-            while (alive := self._alive()) or not is_free(LOOPBACK, self.spec.port):
+            while (alive := self.processes()) or not is_free(LOOPBACK, self.spec.port):
                 if time.monotonic() - started > within_s + GONE_WITHIN_S:
                     raise self._still_there(alive)
                 late = time.monotonic() - started > within_s + 2 * CHILDREN_END_S
@@ -172,17 +172,18 @@ class EngineProcess:
     async def _let_children_end(self) -> None:
         """After an orderly end, the children's own goodbye."""
         until = time.monotonic() + CHILDREN_END_S
-        while self._alive() and time.monotonic() < until:  # noqa: ASYNC110 (nor do these)
+        while self.processes() and time.monotonic() < until:  # noqa: ASYNC110 (nor do these)
             await asyncio.sleep(WATCH_S)
 
-    def _alive(self) -> list[Process]:
+    def processes(self) -> list[Process]:
+        """The living processes of the engine, at any depth."""
         return leftovers(self.id, self.pid)
 
     def kill(self, *, trackers: bool = False) -> list[Process]:
         """SIGKILL the processes of the engine now, without waiting, and say which there were."""
         if self._child is None or self._child.returncode is not None:
             return []
-        return kill_all(self._alive, trackers=trackers)
+        return kill_all(self.processes, trackers=trackers)
 
     def _remove_scratch(self) -> None:
         if self._scratch:

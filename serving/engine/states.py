@@ -82,6 +82,7 @@ class ExitKind(StrEnum):
     """Why an engine ended. Only a crash may go better the next time."""
 
     WRONG_FLAG = "wrong flag"
+    """Or a mode or a size that this engine, model or machine does not have."""
     OUT_OF_MEMORY = "out of memory"
     PORT = "port taken"
     MISSING_FILE = "missing file"
@@ -92,15 +93,6 @@ class ExitKind(StrEnum):
 KIND_OF_CAUSE: Mapping[str, ExitKind] = {
     **dict.fromkeys(
         (
-            "unrecognized_arguments", "bad_argument", "max_model_len_beyond_model", "heads_not_divisible",
-            "numa_binding", "unknown_architecture", "unsupported_head_size", "no_attention_backend",
-            "fp8_weights_on_cpu", "fp8_e5m2_with_fp8_weights", "suffix_needs_package", "no_ray_on_device",
-            "no_device", "custom_code",
-        ),
-        ExitKind.WRONG_FLAG,
-    ),
-    **dict.fromkeys(
-        (
             "gpu_memory_taken", "cpu_memory_share", "cpu_kv_memory", "max_model_len_too_long_for_kv",
             "kv_too_small_for_any_length", "no_memory_for_kv", "out_of_gpu_memory", "out_of_memory",
         ),
@@ -109,23 +101,25 @@ KIND_OF_CAUSE: Mapping[str, ExitKind] = {
     **dict.fromkeys(("port_in_use", "port_in_use_unnamed"), ExitKind.PORT),
     **dict.fromkeys(
         (
-            "gated_model", "hub_offline", "missing_tokenizer", "not_a_model", "broken_weights",
-            "missing_module", "no_compiler", "no_python_headers",
+            "gated_model", "hub_offline", "missing_tokenizer", "not_a_model", "broken_weights", "no_weights",
+            "other_weights", "missing_module", "no_compiler", "no_python_headers", "no_nixl", "no_mooncake",
+            "no_permission",
         ),
         ExitKind.MISSING_FILE,
     ),
     **dict.fromkeys(("no_space_left", "shared_memory", "nccl"), ExitKind.SHARED_MEMORY),
+    **dict.fromkeys(("unknown", "nodes_do_not_meet", "too_many_files"), ExitKind.CRASH),
 }  # fmt: skip
-"""By the id of a row of messages.toml; what is not here is a crash."""
+"""By the id of a row of messages.toml. A row that is not here tells of something asked for that cannot be."""
 EXIT_CODE_USAGE = 2
 """argparse's, which vLLM ends with on a flag it does not know."""
 
 
 def classify(code: int | None, cause: Cause | None) -> ExitKind:
     """The kind of an exit, from what the log names and else from the exit code (-N: signal N)."""
-    if cause is not None and cause.id in KIND_OF_CAUSE:
-        return KIND_OF_CAUSE[cause.id]
-    return ExitKind.WRONG_FLAG if code == EXIT_CODE_USAGE and cause is None else ExitKind.CRASH
+    if code == EXIT_CODE_USAGE and (cause is None or cause.id == "unknown"):
+        return ExitKind.WRONG_FLAG
+    return ExitKind.CRASH if cause is None else KIND_OF_CAUSE.get(cause.id, ExitKind.WRONG_FLAG)
 
 
 LONGEST_PAUSE_S = 60.0

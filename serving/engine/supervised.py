@@ -16,6 +16,7 @@ import aiohttp
 
 from serving.engine.causes import cause_of
 from serving.engine.guardian import Guardian
+from serving.engine.leftovers import Process
 from serving.engine.logs import end_of_log, size_of_log
 from serving.engine.process import EngineProcess, EngineSpec, Stopped
 from serving.engine.readiness import start_engine
@@ -76,6 +77,10 @@ class SupervisedEngine:
     def pid(self) -> int | None:
         """The API server's pid; None before the first start."""
         return self._process.pid
+
+    def processes(self) -> Sequence[Process]:
+        """Its living processes."""
+        return self._process.processes()
 
     async def start(self) -> None:
         """Start it, see a token and prove it. Raises: Failed with the cause; then nothing of it is left."""

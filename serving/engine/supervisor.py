@@ -72,7 +72,8 @@ class Supervisor:
                 done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
                 for task in done:
                     lost += task.result().problems
-                    self._around.say(str(task.result()))
+                    if len(keeping) > 1:
+                        self._around.say(str(task.result()))
         finally:
             for task in keeping:
                 task.cancel()
@@ -85,15 +86,18 @@ class Supervisor:
             engine.leave()
 
     async def down(self, within_s: float) -> dict[str, Stopped]:
-        """End all engines at once; by name, how each went. Raises: Failed if something cannot be ended."""
+        """End all engines at once; how each that ran went. Raises: Failed if something cannot be ended."""
         ended = await asyncio.gather(
             *(engine.stop(within_s) for engine in self.engines), return_exceptions=True
         )
         errors = [result for result in ended if isinstance(result, BaseException)]
         if errors:
             raise errors[0]
-        names = (engine.name for engine in self.engines)
-        return {n: r for n, r in zip(names, ended, strict=True) if isinstance(r, Stopped)}
+        return {
+            engine.name: how
+            for engine, how in zip(self.engines, ended, strict=True)
+            if isinstance(how, Stopped) and how.code is not None and engine.state is EngineState.STOPPED
+        }
 
 
 def _none_left(lost: Sequence[Problem]) -> str:

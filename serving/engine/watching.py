@@ -38,7 +38,8 @@ async def until_stuck(
     """Look until the engine at `url` is found dead inside or stuck; returns in words what was found."""
     clock = clock or Clock()
     watch = StuckWatch(stuck_after_s, clock.now())
-    async with aiohttp.ClientSession(url, timeout=aiohttp.ClientTimeout(ANSWER_WITHIN_S)) as session:
+    patience = aiohttp.ClientTimeout(min(ANSWER_WITHIN_S, stuck_after_s))
+    async with aiohttp.ClientSession(url, timeout=patience) as session:
         while True:
             await clock.sleep(min(SELDOM_S, stuck_after_s / LOOKS))
             if await _is_dead_inside(session):

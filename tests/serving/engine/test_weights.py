@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from serving.engine.weights import folder_problems, read_config, safetensors_problem
+from serving.engine.weights import folder_problems, read_config, safetensors_problem, weight_bytes
 from serving.errors import Problem
 
 HEADER = {
@@ -81,3 +81,11 @@ def test_a_folder_without_config_and_a_broken_config_are_told_where(tmp_path: Pa
     problem = read_config(tmp_path)
     assert isinstance(problem, Problem)
     assert problem.where == f"{tmp_path}/config.json:3"
+
+
+def test_the_size_of_a_model_is_that_of_its_weight_files(tmp_path: Path) -> None:
+    assert weight_bytes(tmp_path) is None
+    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / "a.safetensors").write_bytes(b"x" * 100)
+    (tmp_path / "b.safetensors").write_bytes(b"x" * 11)
+    assert weight_bytes(tmp_path) == 111
