@@ -1,20 +1,20 @@
 """The gateway's metrics, in a registry of their own.
 
-Owns: their names, labels and buckets (`SPECS`, `BUCKETS_S`). Knows nothing about requests in progress: it is
-told of each once, at its end. What is true at this moment (in flight, modes) is read when Prometheus asks,
-so there is no second count that could drift.
+Owns: what each outcome adds to which metric, and the buckets. Knows nothing about requests in progress: it is
+told of each once, at its end. What is true at this moment (in flight, modes) is read when Prometheus asks, so
+there is no second count that could drift. Names, labels and words are data (`serving/facts/metrics.toml`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from serving.facts.load import own_metrics
 from serving.gateway.outcome import Outcome
 from serving.gateway.state import GatewayState
 from serving.modes.mode import Verdict
@@ -24,103 +24,128 @@ BUCKETS_S = (
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.5, 0.75,
     1.0, 1.5, 2.5, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0,
 )  # fmt: skip
-NO_STATUS = "none"
-"""The code of a request whose client left before it was answered."""
-NO_REVISION = "none"
-"""The revision of a request that was refused before a backend was chosen."""
+NONE = "none"
+"""The code of a request whose client left before it was answered, and the revision, role and backend of one
+that was refused before it had any."""
+
+_Where = tuple[str, str, str, str]
+"""Revision, role, backend, traffic."""
 
 
-@dataclass(frozen=True, slots=True)
-class Spec:
-    """One metric as it is exposed."""
-
-    name: str
-    help: str
-    labels: tuple[str, ...]
-
-
-REQUESTS = Spec(
-    "teapot_gateway_requests_total",
-    "Requests by how they ended.",
-    ("path", "outcome", "code", "revision"),
-)
-FIRST_BYTE = Spec(
-    "teapot_gateway_time_to_first_byte_seconds",
-    "From the request's head to the first byte of the answer's body forwarded.",
-    ("path", "revision", "streamed"),
-)
-DURATION = Spec(
-    "teapot_gateway_request_duration_seconds",
-    "From the request's head to its end, however it ended.",
-    ("path", "outcome", "revision", "streamed"),
-)
-IN_FLIGHT = Spec("teapot_gateway_requests_in_flight", "Requests admitted and not finished.", ())
-BACKEND_IN_FLIGHT = Spec(
-    "teapot_gateway_backend_requests_in_flight",
-    "Requests at this backend.",
-    ("revision", "role", "backend"),
-)
-BACKEND_READY = Spec(
-    "teapot_gateway_backend_ready",
-    "1 if the backend may be given requests.",
-    ("revision", "role", "backend"),
-)
-MODE_IN_EFFECT = Spec(
-    "teapot_mode_in_effect",
-    "1 if the mode was proven in effect, 0 if proven not to be; absent while unknown.",
-    ("kind",),
-)
-BUILD = Spec("teapot_build_info", "teapot's version; always 1.", ("version",))
-
-SPECS: tuple[Spec, ...] = (
-    REQUESTS, FIRST_BYTE, DURATION, IN_FLIGHT, BACKEND_IN_FLIGHT, BACKEND_READY, MODE_IN_EFFECT, BUILD,
-)  # fmt: skip
+def bucket_bounds(slos_s: Iterable[float]) -> tuple[float, ...]:
+    """The buckets' upper bounds, with the deployment's objectives among them: then shares are exact."""
+    return tuple(sorted({*BUCKETS_S, *(slo for slo in slos_s if slo > 0)}))
 
 
 class GatewayMetrics:
     """The metrics of one gateway."""
 
-    def __init__(self, state: GatewayState) -> None:
+    def __init__(self, state: GatewayState, slos_s: Iterable[float] = ()) -> None:
         self.registry = CollectorRegistry()
-        self.registry.register(_Now(state))
-        self._requests = Counter(REQUESTS.name, REQUESTS.help, REQUESTS.labels, registry=self.registry)
-        self._first_byte = Histogram(
-            FIRST_BYTE.name, FIRST_BYTE.help, FIRST_BYTE.labels, registry=self.registry, buckets=BUCKETS_S
-        )
-        self._duration = Histogram(
-            DURATION.name, DURATION.help, DURATION.labels, registry=self.registry, buckets=BUCKETS_S
-        )
+        self._bounds_s = bucket_bounds(slos_s)
+        self.gap_bounds_ns = tuple(round(bound * 1e9) for bound in self._bounds_s)
+        """Where `Gaps` of this gateway's answers are to be divided."""
+        self._gaps: dict[_Where, tuple[list[int], list[float]]] = {}
+        self.registry.register(_Now(state, self))
+        self._requests = self._counter("gateway_requests")
+        self._prompt = self._counter("gateway_prompt_tokens")
+        self._output = self._counter("gateway_output_tokens")
+        self._failed = self._counter("gateway_failed_tries")
+        self._fallbacks = self._counter("gateway_fallbacks")
+        self._connections = self._counter("gateway_connections")
+        self._first_byte = self._histogram("gateway_first_byte")
+        self._tpot = self._histogram("gateway_tpot")
+        self._duration = self._histogram("gateway_duration")
+        self._queue = self._histogram("gateway_queue")
+        self._prefill = self._histogram("gateway_prefill_leg")
 
     def observe(self, outcome: Outcome) -> None:
         """Count a request that has ended."""
-        revision = outcome.revision or NO_REVISION
-        code = NO_STATUS if outcome.status is None else str(outcome.status)
+        where = (outcome.revision or NONE, outcome.role or NONE, outcome.backend or NONE, outcome.traffic)
+        code = NONE if outcome.status is None else str(outcome.status)
         streamed = "true" if outcome.streamed else "false"
-        self._requests.labels(outcome.path, outcome.kind, code, revision).inc()
-        duration_s = (outcome.ended_ns - outcome.accepted_ns) / 1e9
-        self._duration.labels(outcome.path, outcome.kind, revision, streamed).observe(duration_s)
+        path, accepted_ns = outcome.path, outcome.accepted_ns
+        self._requests.labels(path, outcome.kind, code, *where).inc()
+        duration_s = (outcome.ended_ns - accepted_ns) / 1e9
+        self._duration.labels(path, outcome.kind, streamed, *where).observe(duration_s)
+        if outcome.admitted_ns is not None:
+            self._queue.labels(path).observe((outcome.admitted_ns - accepted_ns) / 1e9)
         if outcome.first_byte_ns is not None:
-            first_byte_s = (outcome.first_byte_ns - outcome.accepted_ns) / 1e9
-            self._first_byte.labels(outcome.path, revision, streamed).observe(first_byte_s)
+            first_s = (outcome.first_byte_ns - accepted_ns) / 1e9
+            self._first_byte.labels(path, streamed, *where).observe(first_s)
+            self._observe_pieces(outcome, where)
+        self._observe_ways(outcome, where)
 
     def exposition(self) -> bytes:
         """All metrics in Prometheus' text format."""
         return generate_latest(self.registry)
 
+    def gaps(self) -> HistogramMetricFamily:
+        """The gaps between pieces, which are counted as they come and not one by one here."""
+        row = own_metrics()["gateway_inter_chunk"]
+        family = HistogramMetricFamily(row.name, row.help, labels=row.labels)
+        bounds = [*(str(float(bound)) for bound in self._bounds_s), "+Inf"]
+        for where, (counts, (total_s,)) in list(self._gaps.items()):
+            so_far, buckets = 0, []
+            for bound, count in zip(bounds, counts, strict=True):
+                so_far += count
+                buckets.append((bound, so_far))
+            family.add_metric(where, buckets, total_s)
+        return family
+
+    def _observe_pieces(self, outcome: Outcome, where: _Where) -> None:
+        if outcome.first_byte_ns is None or outcome.last_byte_ns is None:
+            return
+        between_s = (outcome.last_byte_ns - outcome.first_byte_ns) / 1e9
+        if outcome.tokens_in is not None:
+            self._prompt.labels(*where).inc(outcome.tokens_in)
+        if outcome.tokens_out is not None:
+            self._output.labels(*where).inc(outcome.tokens_out)
+            if outcome.streamed and outcome.tokens_out > 1:
+                self._tpot.labels(outcome.path, *where).observe(between_s / (outcome.tokens_out - 1))
+        if outcome.streamed and outcome.gaps is not None:
+            fresh = ([0] * (len(self._bounds_s) + 1), [0.0])
+            counts, total_s = self._gaps.setdefault(where, fresh)
+            for index, count in enumerate(outcome.gaps.counts):
+                counts[index] += count
+            total_s[0] += between_s
+
+    def _observe_ways(self, outcome: Outcome, where: _Where) -> None:
+        for missed in outcome.missed:
+            self._failed.labels(*missed).inc()
+        if outcome.reused is not None:
+            self._connections.labels(*where[:3], "reused" if outcome.reused else "new").inc()
+        if outcome.fallback is not None:
+            self._fallbacks.labels(outcome.fallback, where[0]).inc()
+        if outcome.prefill_s is not None:
+            self._prefill.labels(where[0]).observe(outcome.prefill_s)
+
+    def _counter(self, key: str) -> Counter:
+        row = own_metrics()[key]
+        return Counter(row.name, row.help, row.labels, registry=self.registry)
+
+    def _histogram(self, key: str) -> Histogram:
+        row = own_metrics()[key]
+        return Histogram(row.name, row.help, row.labels, registry=self.registry, buckets=self._bounds_s)
+
 
 class _Now(Collector):
     """What is true at this moment."""
 
-    def __init__(self, state: GatewayState) -> None:
+    def __init__(self, state: GatewayState, metrics: GatewayMetrics) -> None:
         self._state = state
+        self._metrics = metrics
 
     def collect(self) -> Iterable[Metric]:
-        yield _gauge(IN_FLIGHT, [((), self._state.in_flight)])
+        yield _gauge("gateway_in_flight", [((), self._state.in_flight)])
         backends = [((b.revision, b.role, b.url), b) for b in self._state.backends]
-        yield _gauge(BACKEND_IN_FLIGHT, [(labels, b.in_flight) for labels, b in backends])
-        yield _gauge(BACKEND_READY, [(labels, b.state == "ready") for labels, b in backends])
-        yield _gauge(MODE_IN_EFFECT, _modes(self._state.verdicts))
-        yield _gauge(BUILD, [((_version(),), 1)])
+        yield _gauge("gateway_backend_in_flight", [(labels, b.in_flight) for labels, b in backends])
+        yield _gauge("gateway_backend_ready", [(labels, b.state == "ready") for labels, b in backends])
+        revisions = self._state.backends.revisions()
+        yield _gauge("gateway_revision_weight", [((r.name,), r.weight) for r in revisions])
+        yield _gauge("mode_in_effect", _modes(self._state.verdicts))
+        yield _gauge("build", [((_version(),), 1)])
+        yield self._metrics.gaps()
 
 
 def _modes(verdicts: Iterable[Verdict]) -> Iterable[tuple[tuple[str], float]]:
@@ -132,8 +157,9 @@ def _modes(verdicts: Iterable[Verdict]) -> Iterable[tuple[tuple[str], float]]:
     return [((kind,), in_effect) for kind, in_effect in by_kind.items()]
 
 
-def _gauge(spec: Spec, samples: Iterable[tuple[tuple[str, ...], float]]) -> GaugeMetricFamily:
-    family = GaugeMetricFamily(spec.name, spec.help, labels=spec.labels)
+def _gauge(key: str, samples: Iterable[tuple[tuple[str, ...], float]]) -> GaugeMetricFamily:
+    row = own_metrics()[key]
+    family = GaugeMetricFamily(row.name, row.help, labels=row.labels)
     for labels, value in samples:
         family.add_metric(labels, float(value))
     return family

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 from fakes.raw_http import RawClient, ask, get
+from fakes.samples import total
 
 from serving.gateway.limits import GatewayLimits
 from serving.gateway.server import Gateway
@@ -40,7 +41,7 @@ async def test_a_broken_request_gets_an_openai_error_that_names_no_software(
     for word in (b"aiohttp", b"Python"):
         assert word not in answer.raw
     labels = {"path": "other", "outcome": "rejected", "code": "400", "revision": "none"}
-    assert gateway.metrics.registry.get_sample_value("teapot_gateway_requests_total", labels) == 1
+    assert total(gateway.metrics.registry, "teapot_gateway_requests_total", **labels) == 1
 
 
 async def test_a_broken_chunked_body_is_the_clients_fault(gateway: Gateway) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from fakes.samples import total
 
+from serving.facts.load import own_metrics
 from serving.gateway.backends import Backend
-from serving.gateway.metrics import BUCKETS_S, SPECS, GatewayMetrics
-from serving.gateway.outcome import Outcome
+from serving.gateway.metrics import BUCKETS_S, GatewayMetrics, bucket_bounds
+from serving.gateway.outcome import Gaps, Outcome
 from serving.gateway.state import GatewayState
 from serving.modes.mode import Verdict
 
@@ -21,7 +23,7 @@ OUTCOME = Outcome(
 
 
 def value(metrics: GatewayMetrics, name: str, **labels: str) -> float | None:
-    return metrics.registry.get_sample_value(name, labels)
+    return total(metrics.registry, name, **labels)
 
 
 def test_an_outcome_is_counted_and_timed_once() -> None:
@@ -43,7 +45,7 @@ def test_a_request_without_an_answer_has_no_first_byte() -> None:
     metrics.observe(replace(OUTCOME, kind="client_gone", status=None, first_byte_ns=None, revision=None))
     labels = {"path": "/v1/completions", "outcome": "client_gone", "code": "none", "revision": "none"}
     assert value(metrics, "teapot_gateway_requests_total", **labels) == 1
-    assert b"time_to_first_byte_seconds_count" not in metrics.exposition()
+    assert value(metrics, "teapot_gateway_time_to_first_byte_seconds_count") is None
 
 
 def test_what_is_in_flight_is_read_when_asked() -> None:
@@ -74,11 +76,48 @@ def test_a_mode_nobody_could_judge_is_absent_and_not_zero() -> None:
     assert value(metrics, "teapot_mode_in_effect", kind="speculative") is None
 
 
-def test_every_exposed_family_is_declared() -> None:
+def test_every_exposed_family_is_declared_and_every_declared_one_exposed() -> None:
     metrics = GatewayMetrics(GatewayState("demo"))
     metrics.observe(OUTCOME)
     exposed = {family.name for family in metrics.registry.collect()}
-    assert exposed == {spec.name.removesuffix("_total") for spec in SPECS}
+    assert exposed == {row.name.removesuffix("_total") for row in own_metrics().values()}
+
+
+def test_an_answer_is_measured_by_tokens_pieces_and_where_it_came_from() -> None:
+    metrics = GatewayMetrics(GatewayState("demo"), slos_s=(0.07,))
+    gaps = Gaps(metrics.gap_bounds_ns)
+    for gap_ms in (60, 70, 240):
+        gaps.add(gap_ms * 1_000_000)
+    metrics.observe(
+        replace(OUTCOME, role="decode", tokens_in=12, tokens_out=11, gaps=gaps, admitted_ns=10_000_500_000)
+    )
+    where = {"revision": "main", "role": "decode", "backend": "http://127.0.0.1:9", "traffic": "client"}
+    # 370 ms between first and last piece, 10 tokens after the first.
+    assert value(metrics, "teapot_gateway_time_per_output_token_seconds_sum", **where) == pytest.approx(0.037)
+    assert value(metrics, "teapot_gateway_prompt_tokens_total", **where) == 12
+    assert value(metrics, "teapot_gateway_output_tokens_total", **where) == 11
+    chunk = "teapot_gateway_inter_chunk_seconds"
+    assert value(metrics, f"{chunk}_bucket", **where, le="0.05") == 0
+    assert value(metrics, f"{chunk}_bucket", **where, le="0.07") == 2
+    assert value(metrics, f"{chunk}_count", **where) == 3
+    assert value(metrics, f"{chunk}_sum", **where) == pytest.approx(0.37)
+    assert value(metrics, "teapot_gateway_queue_time_seconds_sum") == pytest.approx(0.0005)
+
+
+def test_failed_tries_fallbacks_and_kept_connections_are_counted_where_they_happened() -> None:
+    metrics = GatewayMetrics(GatewayState("demo"))
+    metrics.observe(
+        replace(OUTCOME, missed=(("canary", "any", "http://x"),), fallback="prefill_failed", reused=True,
+                prefill_s=0.25)
+    )  # fmt: skip
+    assert value(metrics, "teapot_gateway_failed_tries_total", revision="canary", backend="http://x") == 1
+    assert value(metrics, "teapot_gateway_fallbacks_total", reason="prefill_failed", revision="main") == 1
+    assert value(metrics, "teapot_gateway_backend_connections_total", connection="reused") == 1
+    assert value(metrics, "teapot_gateway_prefill_leg_seconds_sum", revision="main") == 0.25
+
+
+def test_the_objectives_are_among_the_buckets() -> None:
+    assert bucket_bounds([0.7, 0.5]) == tuple(sorted({*BUCKETS_S, 0.7}))
 
 
 def test_two_gateways_in_one_process_do_not_share_metrics() -> None:

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 from fakes.raw_http import Call, RawClient, RawEngine, ask, chunked, fixed, get, post
+from fakes.samples import total
 
 from serving.gateway.limits import GatewayLimits
 from serving.gateway.server import Gateway
@@ -33,7 +34,7 @@ AWKWARD = (
 
 def counted(gateway: Gateway, outcome: str, code: str, *, revision: str = "main", path: str = CHAT) -> float:
     labels = {"path": path, "outcome": outcome, "code": code, "revision": revision}
-    return gateway.metrics.registry.get_sample_value("teapot_gateway_requests_total", labels) or 0.0
+    return total(gateway.metrics.registry, "teapot_gateway_requests_total", **labels) or 0.0
 
 
 async def test_a_stream_arrives_byte_for_byte(engine: RawEngine, gateway: Gateway) -> None:
