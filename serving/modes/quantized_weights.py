@@ -6,7 +6,6 @@ Knows nothing about kernels themselves, nor where a format works: the facts and 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import ClassVar, Literal
 
@@ -18,8 +17,6 @@ from serving.modes.mode import EngineContext, Mode, Observation, Verdict
 from serving.modes.spelling import suggest
 
 CHECKPOINT = "checkpoint"
-_FROM = re.compile(r" \(from [^)]*\)")
-"""Which part of the method each type of layer has it from: too long for a table."""
 FORMATS = (CHECKPOINT, *weight_formats())
 
 
@@ -74,8 +71,7 @@ class QuantizedWeights(Mode):
         layers, types = told
         if not layers:
             return Verdict(self.kind, self.asked(), False, "the engine quantized 0 layers")
-        short = _FROM.sub("", types)
-        return Verdict(self.kind, self.asked(), True, f"{layers} layers quantized{by} ({short})")
+        return Verdict(self.kind, self.asked(), True, f"{layers} layers quantized{by} ({types})")
 
     def _as_stored(self, seen: Observation, context: EngineContext, by: str) -> Verdict:
         method = engine_config(seen.log, "quantization")
