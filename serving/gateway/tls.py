@@ -34,14 +34,13 @@ def tls_context(files: TlsFiles) -> ssl.SSLContext:
 
 
 def _explained(error: ssl.SSLError, files: TlsFiles) -> UsageError:
-    reason = error.reason or str(error)
-    if reason == "KEY_VALUES_MISMATCH":
+    if error.reason == "KEY_VALUES_MISMATCH":
         return UsageError(
             f"{files.key} is not the key of the certificate {files.cert}",
             where="gateway.tls",
             fix="give the key that the certificate was made with",
         )
-    if "BAD_DECRYPT" in reason or "BAD_PASSWORD_READ" in reason:
+    if b"ENCRYPTED" in files.key.read_bytes():
         return UsageError(
             f"{files.key} is encrypted", where="gateway.tls.key", fix="give a key without a password"
         )

@@ -1,7 +1,7 @@
 """One OpenTelemetry span a request, sent by OTLP over HTTP: the client's trace goes on through to the engine.
 
 Owns: what a span says (route, status, outcome, revision, tokens; no prompt, key or address). Knows nothing
-about how requests are served. The packages are an extra (`teapot-serving[otel]`), imported only if configured.
+about how requests are served. The packages are an extra (`teapot-serving[otel]`), imported only if asked for.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from fakes.raw_http import PATIENCE_S, RawEngine
 from serving.gateway.backends import Backend
 from serving.gateway.limits import GatewayLimits
 from serving.gateway.server import Gateway
+from serving.gateway.settings import EdgeSettings
 
 MakeGateway = Callable[..., Awaitable[Gateway]]
 Eventually = Callable[[Callable[[], bool]], Awaitable[None]]
@@ -28,9 +29,13 @@ async def make_gateway() -> AsyncIterator[MakeGateway]:
     started: list[Gateway] = []
 
     async def make(
-        engine_url: str | None = None, *, limits: GatewayLimits | None = None, opened: bool = True
+        engine_url: str | None = None,
+        *,
+        limits: GatewayLimits | None = None,
+        settings: EdgeSettings | None = None,
+        opened: bool = True,
     ) -> Gateway:
-        gateway = Gateway("demo", limits)
+        gateway = Gateway("demo", limits, settings)
         await gateway.start("127.0.0.1", 0, "127.0.0.1", 0)
         started.append(gateway)
         if engine_url is not None:
