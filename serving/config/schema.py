@@ -80,6 +80,31 @@ class TracingSection(Section):
     ratio: Annotated[float, Field(ge=0, le=1)] = 1.0
 
 
+class TimeoutsSection(Section):
+    """How long the gateway waits for an engine."""
+
+    connect: Duration = 3.0
+    first_token: Duration = 1800.0
+    between_tokens: Duration = 300.0
+    total: Duration = 7200.0
+
+
+class RoutingSection(Section):
+    """Which engine gets a request, and what happens when it fails."""
+
+    policy: Literal["least_in_flight", "round_robin", "prefix_affinity", "session_affinity"] = (
+        "least_in_flight"
+    )
+    sticky: Literal["none", "key", "session"] = "none"
+    slow_start: Duration = 10.0
+    attempts: Annotated[int, Field(ge=1, le=10)] = 3
+    retry_ratio: Annotated[float, Field(ge=0, le=1)] = 0.2
+    rest: Duration = 1.0
+    prefill_from_tokens: Annotated[int, Field(ge=0)] = 64
+    prefill_timeout: Duration = 60.0
+    on_prefill_failure: Literal["aggregate", "error"] = "aggregate"
+
+
 class GatewaySection(Section):
     """The one address that applications use, and the admin address beside it."""
 
@@ -99,6 +124,8 @@ class GatewaySection(Section):
     cors_origins: tuple[Origin, ...] = ()
     access_log: bool = False
     tracing: TracingSection | None = None
+    routing: RoutingSection = RoutingSection()
+    timeouts: TimeoutsSection = TimeoutsSection()
     grace: Duration = 0.0
     drain_timeout: Duration = 30.0
 

@@ -1,4 +1,4 @@
-"""The admin application: `/metrics` and `/status`, for this machine only.
+"""The admin application: metrics, status, and the revisions' weights, for this machine only.
 
 Owns: these answers and the guard on who may ask. Knows nothing about listening or about the public address.
 """
@@ -6,7 +6,9 @@ Owns: these answers and the guard on who may ask. Knows nothing about listening 
 from __future__ import annotations
 
 import ipaddress
+import json
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST
@@ -15,7 +17,8 @@ from yarl import URL
 from serving.errors import UsageError
 from serving.gateway.answers import SERVER, document
 from serving.gateway.metrics import GatewayMetrics
-from serving.gateway.state import GatewayState
+from serving.gateway.state import GatewayState, ShadowShare
+from serving.wire.problems import error_type, openai_error
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -29,11 +32,59 @@ def admin_app(state: GatewayState, metrics: GatewayMetrics) -> web.Application:
     async def status(request: web.Request) -> web.Response:
         return web.Response(body=document(state.document()), content_type="application/json")
 
+    async def weights(request: web.Request) -> web.Response:
+        try:
+            state.backends.set_weights(read_weights(await request.read()))
+        except ValueError as error:
+            return _refusal(error)
+        return web.Response(body=document(state.document()), content_type="application/json")
+
+    async def shadow(request: web.Request) -> web.Response:
+        try:
+            state.set_shadow(read_shadow(await request.read()))
+        except ValueError as error:
+            return _refusal(error)
+        return web.Response(body=document(state.document()), content_type="application/json")
+
     app = web.Application(middlewares=[_only_this_machine])
+    app.router.add_put("/revisions", weights)
+    app.router.add_post("/shadow", shadow)
     app.router.add_get("/metrics", expose)
     app.router.add_get("/status", status)
     app.on_response_prepare.append(_name_ourselves)
     return app
+
+
+def read_weights(body: bytes) -> dict[str, float]:
+    """The weights in the body of `PUT /revisions`: `{"name": number, ...}`. Raises: ValueError."""
+    sent = _document(body)
+    for name, weight in sent.items():
+        if isinstance(weight, bool) or not isinstance(weight, int | float):
+            raise ValueError(f"the weight of {name!r} is {weight!r}; give a number from 0 on")
+    return {name: float(weight) for name, weight in sent.items()}
+
+
+def read_shadow(body: bytes) -> ShadowShare | None:
+    """The body of `POST /shadow`: `{"revision": name, "ratio": 0..1}`; ratio 0: none. Raises: ValueError."""
+    sent = _document(body)
+    revision, ratio = sent.get("revision"), sent.get("ratio")
+    if sent.keys() - {"revision", "ratio"} or not isinstance(revision, str):
+        raise ValueError('write {"revision": name, "ratio": number}')
+    if isinstance(ratio, bool) or not isinstance(ratio, int | float) or not 0 <= ratio <= 1:
+        raise ValueError(f"the ratio is {ratio!r}; give a number from 0 to 1")
+    return ShadowShare(revision, float(ratio)) if ratio else None
+
+
+def _document(body: bytes) -> dict[str, Any]:
+    sent = json.loads(body)
+    if not isinstance(sent, dict):
+        raise ValueError("the body is not a JSON object")
+    return sent
+
+
+def _refusal(error: ValueError) -> web.Response:
+    body = openai_error(str(error), type=error_type(400), code="invalid_body")
+    return web.Response(status=400, body=body, content_type="application/json")
 
 
 def is_loopback(host: str) -> bool:

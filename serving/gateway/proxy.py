@@ -25,7 +25,8 @@ from serving.gateway.patience import Patience
 from serving.gateway.policies.policy import Ask
 from serving.gateway.relay import ClientGone, Relay
 from serving.gateway.retries import RetryBudget
-from serving.gateway.routing import Router, RoutingSettings
+from serving.gateway.routing import Router
+from serving.gateway.routing_settings import RoutingSettings
 from serving.gateway.shadow import Shadow
 from serving.gateway.state import GatewayState
 from serving.gateway.upstream.connection import Answer, UpstreamFailed

@@ -22,6 +22,7 @@ from serving.gateway.limits import GatewayLimits
 from serving.gateway.metrics import GatewayMetrics
 from serving.gateway.proxy import Proxy
 from serving.gateway.reception import Reception
+from serving.gateway.routing_settings import RoutingSettings
 from serving.gateway.settings import EdgeSettings
 from serving.gateway.sockets import BACKLOG
 from serving.gateway.state import GatewayState
@@ -40,7 +41,12 @@ class Public:
     """
 
     def __init__(
-        self, state: GatewayState, metrics: GatewayMetrics, limits: GatewayLimits, settings: EdgeSettings
+        self,
+        state: GatewayState,
+        metrics: GatewayMetrics,
+        limits: GatewayLimits,
+        settings: EdgeSettings,
+        routing: RoutingSettings | None = None,
     ) -> None:
         self._state = state
         self._limits = limits
@@ -50,7 +56,8 @@ class Public:
         self._tracer: Tracer | None = make_tracer(settings.tracing, state.name) if settings.tracing else None
         if settings.access_log:
             access_log.switch_on(sys.stderr)
-        self._proxy = Proxy(state, limits)
+        self._proxy = Proxy(state, limits, routing, metrics.gap_bounds_ns)
+        self._proxy.shadow.observe = metrics.observe
         self._app = PublicApp(state, self._proxy, metrics, limits, settings, reception, self._tracer)
         self._runner: web.BaseRunner = web.ServerRunner(self._app.server(), shutdown_timeout=CLOSE_S)
 

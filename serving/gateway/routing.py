@@ -8,40 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
-from serving.connectors.connector import Legs
-from serving.connectors.nixl import Nixl
 from serving.gateway.backends import Backend, BackendSet, Revision, Role
-from serving.gateway.disaggregated.machine import OnPrefillFailure
 from serving.gateway.policies import POLICIES
 from serving.gateway.policies.policy import Ask, Candidate, Policy
 from serving.gateway.policies.slow_start import ramp
 from serving.gateway.policies.weighted import by_key, by_point, even_point
-
-Sticky = Literal["none", "key", "session"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RoutingSettings:
-    """How requests are spread, retried and divided."""
-
-    policy: str = "least_in_flight"
-    sticky: Sticky = "none"
-    """Whether a key, or a session, stays with its revision."""
-    slow_start_s: float = 10.0
-    attempts: int = 3
-    """How many backends a request may try."""
-    retry_ratio: float = 0.2
-    rest_s: float = 1.0
-    """How long a backend that could not be reached is left alone."""
-    prefill_from_tokens: int = 64
-    """Shorter prompts, by an estimate from their size, are prefilled by the decoding engine."""
-    prefill_s: float = 60.0
-    """How long the prefilling engine may take."""
-    on_prefill_failure: OnPrefillFailure = "aggregate"
-    legs: Legs | None = Nixl.legs
-    """How requests are divided where a revision has engines that prefill; None: they are not."""
+from serving.gateway.routing_settings import RoutingSettings
 
 
 @dataclass(slots=True)

@@ -16,6 +16,7 @@ from serving.gateway.backends import Backend
 from serving.gateway.limits import GatewayLimits
 from serving.gateway.metrics import GatewayMetrics
 from serving.gateway.public import CLOSE_S, Public
+from serving.gateway.routing_settings import RoutingSettings
 from serving.gateway.settings import EdgeSettings
 from serving.gateway.sockets import BACKLOG, bind, url_of
 from serving.gateway.state import GatewayState
@@ -26,12 +27,18 @@ class Gateway:
     """One deployment's address. `start` it before the engines, so that a taken port is known at once."""
 
     def __init__(
-        self, name: str, limits: GatewayLimits | None = None, settings: EdgeSettings | None = None
+        self,
+        name: str,
+        limits: GatewayLimits | None = None,
+        settings: EdgeSettings | None = None,
+        routing: RoutingSettings | None = None,
+        slos_s: Sequence[float] = (),
     ) -> None:
         self.state = GatewayState(name)
         self.limits = limits or GatewayLimits()
         self.settings = settings or EdgeSettings()
-        self.metrics = GatewayMetrics(self.state)
+        self.routing = routing
+        self.metrics = GatewayMetrics(self.state, slos_s)
         self.public_url = ""
         """The address applications use; empty before `start`."""
         self.admin_url = ""
@@ -46,7 +53,7 @@ class Gateway:
         """
         require_loopback(admin_host)
         try:
-            self._public = Public(self.state, self.metrics, self.limits, self.settings)
+            self._public = Public(self.state, self.metrics, self.limits, self.settings, self.routing)
             (sockets,) = bind(public_host, port, "port")
             await self._public.serve(sockets)
             self.public_url = url_of(public_host, sockets[0], tls=self.settings.tls is not None)

@@ -66,4 +66,11 @@ def edge_settings(section: GatewaySection, beside: Path) -> EdgeSettings:
 
 def gateway_limits(section: GatewaySection) -> GatewayLimits:
     """The limits of one request that a deployment file sets."""
-    return GatewayLimits(max_body_bytes=section.max_body)
+    waits = section.timeouts
+    return GatewayLimits(
+        max_body_bytes=section.max_body,
+        connect_s=waits.connect,
+        first_byte_s=waits.first_token,
+        between_bytes_s=waits.between_tokens,
+        total_s=waits.total,
+    )

@@ -61,6 +61,13 @@ class GatewayState:
             return Unready("no engine is ready", "no_engine_ready")
         return None
 
+    def set_shadow(self, share: ShadowShare | None) -> None:
+        """Send copies from the next request on, or none. Raises: ValueError for an unknown revision."""
+        names = {backend.revision for backend in self.backends}
+        if share is not None and share.revision not in names:
+            raise ValueError(f"there is no revision {share.revision!r}; there are {', '.join(sorted(names))}")
+        self.shadow = share
+
     def document(self) -> dict[str, Any]:
         """The document of `GET /status`, as the contract has it."""
         return {

@@ -34,7 +34,7 @@ def without_params(body: bytes) -> bytes:
     except RecursionError as error:
         raise NotJson("the request body is nested too deeply") from error
     except ValueError as error:
-        # What json.loads refuses here it refuses in the engine too; what names the key gets no second opinion.
+        # What json.loads refuses here it refuses in the engine too, but not where the key is named.
         if _PLAIN not in body:
             return body
         raise NotJson("the request body is not valid JSON") from error

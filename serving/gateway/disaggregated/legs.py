@@ -21,7 +21,8 @@ from serving.gateway.errand import Errand
 from serving.gateway.failures import prefill_failed
 from serving.gateway.limits import GatewayLimits
 from serving.gateway.outcome import Exchange
-from serving.gateway.routing import Router, RoutingSettings
+from serving.gateway.routing import Router
+from serving.gateway.routing_settings import RoutingSettings
 from serving.gateway.upstream.connection import Answer, UpstreamFailed
 from serving.gateway.upstream.pool import Pool, Sent
 

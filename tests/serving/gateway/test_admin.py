@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Awaitable, Callable
 
 import pytest
-from fakes.raw_http import RawAnswer, ask, get
+from fakes.raw_http import RawAnswer, ask, get, post
 
 from serving.errors import UsageError
 from serving.gateway.admin import is_loopback, require_loopback
 from serving.gateway.backends import Backend
 from serving.gateway.server import Gateway
+from serving.gateway.state import ShadowShare
 from serving.modes.mode import Verdict
+
+MakeGateway = Callable[..., Awaitable[Gateway]]
 
 
 async def admin(gateway: Gateway, path: str, host: str = "127.0.0.1:8001") -> RawAnswer:
@@ -90,3 +94,48 @@ def test_loopback_is_recognized(host: str, expected: bool) -> None:
 def test_a_reachable_admin_address_is_refused_with_what_to_do() -> None:
     with pytest.raises(UsageError, match="not a loopback address"):
         require_loopback("0.0.0.0")
+
+
+async def put(url: str, path: str, body: bytes, method: str = "PUT") -> RawAnswer:
+    request = post(path, body).replace(b"POST", method.encode(), 1).replace(b"Host: x", b"Host: 127.0.0.1")
+    return await ask(url, request)
+
+
+async def test_weights_are_set_all_at_once_and_shown(make_gateway: MakeGateway) -> None:
+    gateway = await make_gateway("http://127.0.0.1:1")
+    gateway.add(Backend("http://127.0.0.1:2", revision="new", state="ready"))
+    answer = await put(gateway.admin_url, "/revisions", b'{"main": 3, "new": 1}')
+    assert answer.status == 200
+    shares = {row["name"]: row["weight"] for row in json.loads(answer.body)["revisions"]}
+    assert shares == {"main": 0.75, "new": 0.25}
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b'{"mian": 1}', "there is no revision 'mian'; there are main"),
+        (b'{"main": -1}', "the weight of 'main' is -1.0; give a number from 0 on"),
+        (b'{"main": "all"}', "the weight of 'main' is 'all'; give a number from 0 on"),
+        (b'{"main": 0}', "all weights are 0; give one revision a share"),
+        (b'{"main": Infinity}', "the weight of 'main' is inf; give a number from 0 on"),
+        (b"[]", "the body is not a JSON object"),
+    ],
+)
+async def test_weights_that_make_no_sense_change_nothing(
+    make_gateway: MakeGateway, body: bytes, said: str
+) -> None:
+    gateway = await make_gateway("http://127.0.0.1:1")
+    answer = await put(gateway.admin_url, "/revisions", body)
+    assert (answer.status, json.loads(answer.body)["error"]["message"]) == (400, said)
+    assert [revision.weight for revision in gateway.state.backends.revisions()] == [1.0]
+
+
+async def test_shadow_traffic_is_switched_on_and_off(make_gateway: MakeGateway) -> None:
+    gateway = await make_gateway("http://127.0.0.1:1")
+    on = await put(gateway.admin_url, "/shadow", b'{"revision": "main", "ratio": 0.5}', "POST")
+    assert on.status == 200
+    assert gateway.state.shadow == ShadowShare("main", 0.5)
+    await put(gateway.admin_url, "/shadow", b'{"revision": "main", "ratio": 0}', "POST")
+    assert gateway.state.shadow is None
+    unknown = await put(gateway.admin_url, "/shadow", b'{"revision": "x", "ratio": 1}', "POST")
+    assert unknown.status == 400

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from serving.gateway.backends import Backend, BackendSet, Revision, Role
 from serving.gateway.policies.policy import Ask
-from serving.gateway.routing import Router, RoutingSettings
+from serving.gateway.routing import Router
+from serving.gateway.routing_settings import RoutingSettings
 
 ANY: tuple[Role, ...] = ("any",)
 ASK = Ask()
