@@ -76,6 +76,8 @@ class QuantizedKv(Mode):
         native = _token_bytes(kv_formats()["bfloat16"], seen, context)
         if wanted is None or native is None:
             return None, f"{label}; bytes a token cannot be worked out for this model or these modes"
+        if wanted >= native:
+            return False, f"{label}, but {self.format} leaves all layers of this model at 16 bits"
         kv_bytes, error_bytes = memory
         fewest = (kv_bytes - error_bytes) // (wanted * block_tokens) - 1
         most = (kv_bytes + error_bytes) // (wanted * block_tokens) + 1
