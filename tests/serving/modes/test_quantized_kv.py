@@ -65,8 +65,8 @@ def test_turboquant_stored_as_one_byte_is_not_in_effect(on_cpu: EngineContext) -
 def test_a_format_that_spares_all_layers_of_a_small_model_is_not_in_effect(
     on_cpu: EngineContext, smollm2: ModelFacts
 ) -> None:
-    # turboquant keeps two layers at each end. vLLM 0.32.0 on CPU, 4 layers, 4 KV heads of 64, 1 GiB: 2,048
-    # blocks, which is what bf16 has (1 GiB / 4,096 bytes a token), so the numbers alone agree with the format.
+    # It keeps two layers at each end. vLLM 0.32.0 on CPU, 4 layers, 4 KV heads of 64, 1 GiB: 2,048 blocks,
+    # which is what bf16 has (1 GiB / 4,096 bytes a token), so the numbers alone agree with the format.
     tiny = replace(on_cpu, model=replace(smollm2, layers=4, attention_heads=8, kv_heads=4))
     verdict = QuantizedKv(format="turboquant_4bit_nc").verdict(
         seen("turboquant_4bit_nc", 2048, memory=str(2**30)), tiny
