@@ -14,7 +14,6 @@ from deploy.stack import Stack
 from deploy.verdicts import verdict_table
 from loadgen.run import LoadResult, run_load
 from loadgen.workload import Workload
-from serving.config.load import load_model
 from serving.console import Console
 from serving.modes.mode import Verdict
 
@@ -29,19 +28,18 @@ class Demo:
 
     console: Console
     out: Path | None
-    workload: Path = WORKLOAD
+    workload: Workload
     result: LoadResult | None = None
     verdicts: tuple[Verdict, ...] = ()
 
     async def __call__(self, stack: Stack) -> int:
         """Run the load in a thread (the gateway needs this loop); a cancellation ends the sending."""
         self.verdicts = tuple(stack.verdicts)
-        workload = load_model(str(self.workload), Workload)
         stop = threading.Event()
         running = asyncio.create_task(
             asyncio.to_thread(
                 run_load,
-                workload=workload,
+                workload=self.workload,
                 target=stack.gateway.public_url,
                 console=self.console,
                 out=self.out,

@@ -14,6 +14,8 @@ from deploy.demo import DEPLOYMENT, WORKLOAD, Demo, story
 from deploy.prepared import prepare
 from deploy.running import run_stack
 from deploy.signals import terminable
+from loadgen.workload import Workload
+from serving.config.load import load_model
 from serving.console import Console
 
 HELP = "serve the embedded model, measure it, and show the table"
@@ -31,9 +33,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, console: Console) -> int:
     """Run the demo; exit 0 if the measurement is valid, 3 if it is not."""
+    # First: a wrong file is said before an engine is waited for.
+    workload = load_model(str(args.workload), Workload)
     with terminable():
         prepared = prepare(str(args.file), args.overrides, console)
-    demo = Demo(console, args.out, args.workload)
+    demo = Demo(console, args.out, workload)
     try:
         return asyncio.run(run_stack(prepared, console, demo))
     finally:

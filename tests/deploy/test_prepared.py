@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from fakes.engine_home import EngineHome, make_engine_home, make_model
+
+from deploy.prepared import Prepared, prepare
+from serving.console import Console
+from serving.errors import Failed, UsageError
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> EngineHome:
+    home = make_engine_home(tmp_path / "home")
+    monkeypatch.setenv("TEAPOT_HOME", str(home.root))
+    monkeypatch.setenv("VLLM_CPU_KVCACHE_SPACE", "40")
+    return home
+
+
+def prepared(path: Path, *overrides: str, allow_ineffective: bool = False) -> Prepared:
+    console = Console(err=io.StringIO(), out=io.StringIO())
+    return prepare(str(path), overrides, console, allow_ineffective=allow_ineffective)
+
+
+def test_one_engine_gets_a_name_a_port_a_log_and_its_command(home: EngineHome) -> None:
+    found = prepared(home.deployment())
+    [engine] = found.engines
+    assert engine.spec.name == "scripted-0"
+    assert engine.spec.log.parent == home.root / "logs"
+    assert tuple(engine.spec.argv[1:3]) == ("-m", "vllm.entrypoints.openai.api_server")
+    assert str(engine.spec.port) in engine.spec.argv
+    assert found.model.name == "tiny"
+    assert found.context.model is not None
+    assert found.context.model.kv_heads == 4
+
+
+def test_what_a_shell_would_silently_change_is_kept_from_the_engine(home: EngineHome) -> None:
+    [engine] = prepared(home.deployment(), "engine.kv_cache_memory=256MiB").engines
+    assert "VLLM_CPU_KVCACHE_SPACE" in engine.spec.unset
+    assert "VLLM_CPU_KVCACHE_SPACE" not in engine.spec.environment
+
+
+def test_replicas_are_engines_with_ports_and_logs_of_their_own(home: EngineHome) -> None:
+    found = prepared(home.deployment(replicas=2), "engine.kv_cache_memory=256MiB")
+    assert [engine.spec.name for engine in found.engines] == ["scripted-0", "scripted-1"]
+    assert len({engine.spec.port for engine in found.engines}) == 2
+    assert len({engine.spec.log for engine in found.engines}) == 2
+    assert len({engine.context.slot.cores for engine in found.engines}) == 2
+    assert [len(engine.context.peers) for engine in found.engines] == [1, 1]
+
+
+def test_a_relative_model_folder_lies_beside_the_file(home: EngineHome) -> None:
+    assert prepared(home.deployment(model="models/tiny")).model.path_or_id == str(home.root / "models/tiny")
+
+
+def test_a_drafting_model_beside_the_file_is_found_and_its_config_is_read(home: EngineHome) -> None:
+    make_model(home.root / "drafts" / "small")
+    mode = {"kind": "speculative", "method": "draft_model", "model": "drafts/small", "tokens": 3}
+    context = prepared(home.deployment(modes=[mode])).context
+    assert context.paths == {"drafts/small": str(home.root / "drafts" / "small")}
+    assert context.draft is not None
+    assert context.draft.name == "small"
+
+
+def test_a_problem_is_told_before_anything_is_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TEAPOT_HOME", str(tmp_path / "none"))
+    path = tmp_path / "bad.yaml"
+    path.write_text("name: bad\nengine: {device: cpu, gpu_memory_utilization: 0.5}\n")
+    with pytest.raises(Failed, match="no GPU memory on device cpu"):
+        prepared(path)
+    assert not (tmp_path / "none").exists()
+
+
+def test_what_the_model_cannot_do_is_refused(home: EngineHome) -> None:
+    with pytest.raises(Failed, match="4096 is longer than the 2048 positions of tiny"):
+        prepared(home.deployment(), "engine.max_model_len=4096")
+
+
+def test_what_would_do_nothing_starts_only_where_it_is_allowed(home: EngineHome) -> None:
+    path = home.deployment(modes=[{"kind": "quantized_kv", "format": "int4_per_token_head"}])
+    with pytest.raises(Failed, match="int4_per_token_head"):
+        prepared(path)
+    assert len(prepared(path, allow_ineffective=True).engines) == 1
+
+
+def test_a_model_that_is_not_there_is_said(home: EngineHome) -> None:
+    with pytest.raises(UsageError, match="no such folder"):
+        prepared(home.deployment(model="nowhere"))
