@@ -59,6 +59,8 @@ class Prepared:
     """Memory lets the engines load side by side."""
     references: References | None = None
     """Answers to compare those of these engines with."""
+    beside: Path = Path()
+    """The deployment file's folder, in which the files lie that it names."""
 
     @property
     def context(self) -> EngineContext:
@@ -112,7 +114,7 @@ def prepare(
         available_bytes=machine.memory_available_bytes,
     )
     answers = References(folder.state / "answers", model_fingerprint(model.path_or_id, model.config))
-    return Prepared(deployment, environment, model, engines, together, answers)
+    return Prepared(deployment, environment, model, engines, together, answers, Path(path).parent)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,8 @@ from serving.engine.supervisor import Supervisor
 from serving.engine.watching import Clock
 from serving.errors import Failed
 from serving.gateway.backends import Backend, BackendState
-from serving.gateway.limits import GatewayLimits
 from serving.gateway.server import Gateway
+from serving.gateway.settings import edge_settings, gateway_limits
 from serving.modes.mode import Verdict
 
 STOP_MARGIN_S = 5.0
@@ -57,7 +57,10 @@ class Stack:
 
     def __post_init__(self) -> None:
         deployment = self.prepared.deployment
-        self.gateway = Gateway(deployment.name, GatewayLimits(max_body_bytes=deployment.gateway.max_body))
+        section = deployment.gateway
+        self.gateway = Gateway(
+            deployment.name, gateway_limits(section), edge_settings(section, self.prepared.beside)
+        )
         around = Surroundings(
             start_timeout_s=deployment.engine.start_timeout,
             stuck_after_s=deployment.engine.stuck_after,
@@ -103,7 +106,12 @@ class Stack:
 
     async def down(self) -> None:
         """Stop taking requests, let those in flight finish, end the engines, close the addresses."""
-        drain_s = self.prepared.deployment.gateway.drain_timeout
+        section = self.prepared.deployment.gateway
+        drain_s = section.drain_timeout
+        if section.grace > 0 and self.gateway.state.phase == "ready":
+            grace = format_duration(section.grace)
+            self.console.say(f"not ready any more; requests are still taken for {grace}")
+        await self.gateway.withdraw()
         if self.gateway.state.in_flight:
             in_flight = self.gateway.state.in_flight
             self.console.say(f"finishing {in_flight} requests (up to {format_duration(drain_s)})")
