@@ -11,6 +11,7 @@ import pytest
 from deploy.commands import engine
 from serving.console import Console
 from serving.engine.environments import write_record
+from serving.engine.recipes import choose_recipe
 from serving.errors import UsageError
 
 
@@ -29,7 +30,9 @@ def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "environments" / f"vllm-0.32.0-cpu-py{version}"
     (path / "bin").mkdir(parents=True)
     (path / "bin" / "python").symlink_to(sys.executable)
+    recipe = choose_recipe("cpu", "0.32.0").fingerprint()
     record = {"device": "cpu", "version": "0.32.0", "size_bytes": 3_500_000_000, "installed": "2026-11-29"}
+    record["recipe"] = recipe
     write_record(path, record)
     return path
 
