@@ -6,6 +6,8 @@ Knows nothing about sending: it reruns on any folder, also on one whose run was 
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -15,7 +17,7 @@ from loadgen.report.page import page
 from loadgen.report.table import table
 from loadgen.run_folder import Account, Manifest, RunFolder
 from loadgen.server_metrics import server_view
-from loadgen.stats.plan import RunPlan, Slo
+from loadgen.stats.plan import RunPlan, Slo, Stage
 from loadgen.stats.summarize import Summary, summarize
 from serving.errors import EXIT_INVALID_MEASUREMENT, EXIT_OK
 
@@ -62,17 +64,39 @@ def summarize_folder(folder: RunFolder) -> Summary:
 def plan_of(workload: Mapping[str, Any], timetable: Sequence[Planned], account: Account | None) -> RunPlan:
     """What the timetable asked for, from a normalized workload."""
     arrival, slo = workload["arrival"], workload["slo"]
-    measured = sum(planned.phase == "measure" for planned in timetable)
-    until_time = arrival["process"] == "closed" and arrival["duration"] is not None
+    measured = [planned for planned in timetable if planned.phase == "measure"]
+    stages = tuple(map(_stage, arrival.get("stages", ())))
+    closed = arrival["process"] == "closed" or any(stage.concurrency for stage in stages)
+    until_time = closed and arrival["duration"] is not None
     return RunPlan(
         arrival=arrival["process"],
-        intended=None if until_time else measured,
+        intended=None if until_time else len(measured),
         rate_per_s=arrival.get("rate"),
         duration_s=arrival["duration"],
         concurrency=arrival.get("concurrency"),
         start_ns=account.measure_start_ns if account else None,
         slo=Slo(ttft_s=slo["ttft"], tpot_s=slo["tpot"], e2e_s=slo["e2e"]),
+        gaps_cv=_gaps_cv(arrival),
+        stages=stages,
+        follow_ups=frozenset() if closed else frozenset(p.index for p in measured if p.t_intended_ns is None),
+        intended_by_kind={} if until_time else Counter(planned.kind for planned in measured),
     )
+
+
+def _gaps_cv(arrival: Mapping[str, Any]) -> float:
+    """Coefficient of variation of the gaps: 0, 1, or 1 / sqrt(burstiness) of a gamma process."""
+    gaps = arrival.get("gaps", arrival["process"])
+    if gaps == "gamma":
+        return 1 / math.sqrt(arrival["burstiness"])
+    return 1.0 if gaps == "poisson" else 0.0
+
+
+def _stage(stage: Mapping[str, Any]) -> Stage:
+    if stage["concurrency"] is not None:
+        return Stage(duration_s=stage["duration"], concurrency=stage["concurrency"])
+    ramp = (stage["from_rate"] or 0.0, stage["to_rate"] or 0.0)
+    rates = ramp if stage["rate"] is None else (stage["rate"], stage["rate"])
+    return Stage(duration_s=stage["duration"], rates=rates)
 
 
 def _reasons(account: Account | None) -> list[str]:

@@ -47,16 +47,25 @@ class Goodput:
     good: int
     intended: int
     by_slo: dict[str, SloResult]
+    good_tokens: int | None = None
+    """Output tokens of the good requests; None if one of them is uncounted."""
+
+    @property
+    def ratio(self) -> float | None:
+        """Good / intended; None without any objective, for then nothing is good or bad."""
+        return self.good / self.intended if self.by_slo and self.intended > 0 else None
 
     def as_dict(self, *, window_s: float | None) -> dict[str, Any]:
         """The JSON form; all None without any objective, for then nothing is good or bad."""
-        asked = bool(self.by_slo) and self.intended > 0
+        asked = self.ratio is not None
         interval = wilson(self.good, self.intended) if asked else None
+        tokens = self.good_tokens if asked else None
         return {
-            "ratio": self.good / self.intended if asked else None,
+            "ratio": self.ratio,
             "ci95": list(interval) if interval else None,
             "good": self.good if asked else None,
             "requests_per_s": self.good / window_s if asked and window_s else None,
+            "output_tokens_per_s": tokens / window_s if tokens is not None and window_s else None,
             "by_slo": {name: result.as_dict() for name, result in self.by_slo.items()},
         }
 
@@ -99,4 +108,7 @@ def goodput(records: Sequence[RequestRecord], *, intended: int, slo: Slo) -> Goo
         undefined = sum(found[name] is None for found in each)
         met = sum(found[name] is True for found in each)
         by_slo[name] = SloResult(limit, met, intended - undefined, undefined)
-    return Goodput(sum(is_good(record, slo) for record in records), intended, by_slo)
+    good = [record for record in records if is_good(record, slo)]
+    tokens = [record.output_tokens for record in good]
+    known = [count for count in tokens if count is not None]
+    return Goodput(len(good), intended, by_slo, sum(known) if len(known) == len(tokens) else None)

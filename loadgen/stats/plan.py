@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-Arrival = Literal["constant", "poisson", "closed"]
+Arrival = Literal["constant", "poisson", "gamma", "trace", "stages", "closed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +21,15 @@ class Slo:
     ttft_s: float | None = None
     tpot_s: float | None = None
     e2e_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """A part of the measured phase: `rates` at its begin and end, or a number of users."""
+
+    duration_s: float
+    rates: tuple[float, float] | None = None
+    concurrency: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +49,23 @@ class RunPlan:
     start_ns: int | None = None
     """When the measured phase begins, on the records' clock. None: at its first intended or sent request."""
     slo: Slo = field(default_factory=Slo)
+    gaps_cv: float | None = None
+    """Coefficient of variation of the gaps between arrivals. None: 1 for a Poisson process, else 0."""
+    stages: tuple[Stage, ...] = ()
+    follow_ups: frozenset[int] = frozenset()
+    """Indices of requests that have no time of their own in an open loop: later turns of conversations."""
+    intended_by_kind: Mapping[str, int] = field(default_factory=dict)
+    """Requests of the measured phase by kind of prompt, never sent ones too; empty if not known."""
+
+    @property
+    def closed(self) -> bool:
+        """Whether requests wait for answers and not for times."""
+        return self.arrival == "closed" or any(stage.concurrency for stage in self.stages)
+
+    @property
+    def even(self) -> bool:
+        """Whether one rate holds throughout: then more in flight later means a server that fell behind."""
+        return self.arrival in ("constant", "poisson", "gamma")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,15 +14,18 @@ from typing import Any
 
 from loadgen.records import RequestRecord
 from loadgen.stats import definitions
+from loadgen.stats.clusters import clustered
 from loadgen.stats.goodput import goodput
+from loadgen.stats.groups import by_kind, by_stage, outcomes
+from loadgen.stats.notes import notes, prefix_cache
 from loadgen.stats.plan import RunPlan, ServerView
 from loadgen.stats.quantiles import Distribution, distribution
+from loadgen.stats.saturation import saturation
+from loadgen.stats.steady import Span, in_flight_mean, output_tokens_within, steady_span
 from loadgen.stats.validity import invalid_reasons
-from loadgen.stats.window import rates, window_s
+from loadgen.stats.window import rates, start_ns, window_s
 
-SUMMARY_SCHEMA = 1
-CHUNK_IS_NOT_TOKEN = 1.2
-"""Tokens per chunk above which an inter-chunk gap must not be read as ITL."""
+SUMMARY_SCHEMA = 2
 _MOST_ERRORS = 10
 _LONGEST_ERROR = 300
 
@@ -44,15 +47,18 @@ def summarize(
     run_rates = rates(measured, plan)
     reasons = invalid_reasons(measured, plan=plan, rates=run_rates, server=server)
     latencies = _latencies(ok, measured)
+    span = steady_span(measured, plan)
+    piled = saturation(measured, plan, span)
+    begin_ns = start_ns(measured, plan) if measured else 0
     return {
         "schema": SUMMARY_SCHEMA,
         "valid": not reasons,
         "reasons": reasons,
-        "notes": _notes(ok, measured, server=server),
+        "notes": notes(ok, measured, tokens_per_chunk=_tokens_per_chunk(ok), piled=piled, server=server),
         "requests": {
             "intended": intended,
             "sent": len(measured),
-            **_outcomes(measured),
+            **outcomes(measured),
             "undefined_tpot": sum(map(definitions.tpot_is_undefined, ok)),
             "warmup": len(records) - len(measured),
         },
@@ -71,7 +77,11 @@ def summarize(
         "requests_per_s": _per_s(len(ok) if ok else None, window),
         "slo": asdict(plan.slo),
         "goodput": goodput(measured, intended=intended, slo=plan.slo).as_dict(window_s=window),
-        "by_kind": _by_kind(measured),
+        "steady": _steady(measured, span, begin_ns),
+        "saturation": None if piled is None else asdict(piled),
+        "prefix_cache": prefix_cache(ok),
+        "by_kind": by_kind(measured, plan),
+        "by_stage": by_stage(measured, plan, start_ns=begin_ns) if measured else [],
         "errors": _errors(measured),
         "server": _server(server, latencies["ttft_s"].mean),
     }
@@ -85,19 +95,14 @@ def _latencies(ok: Sequence[RequestRecord], measured: Sequence[RequestRecord]) -
         "ttft_from_intended_s": _each(definitions.ttft_from_intended_s, ok),
         "ttfo_s": _each(definitions.ttfo_s, ok),
         "tpot_s": _each(definitions.tpot_s, ok),
-        "itl_s": distribution(gap for record in ok for gap in definitions.itl_gaps_s(record)),
-        "inter_chunk_s": distribution(gap for record in ok for gap in definitions.inter_chunk_gaps_s(record)),
+        "itl_s": clustered([definitions.itl_gaps_s(record) for record in ok]),
+        "inter_chunk_s": clustered([definitions.inter_chunk_gaps_s(record) for record in ok]),
         "e2e_s": _each(definitions.e2e_s, ok),
     }
 
 
 def _each(measure: Callable[[RequestRecord], float | None], records: Iterable[RequestRecord]) -> Distribution:
     return distribution(map(measure, records))
-
-
-def _outcomes(records: Sequence[RequestRecord]) -> dict[str, int]:
-    counts = Counter(record.outcome for record in records)
-    return {"ok": counts["ok"], "failed": counts["failed"], "cut": counts["cut"]}
 
 
 def _output_tokens(ok: Sequence[RequestRecord]) -> int | None:
@@ -116,22 +121,23 @@ def _per_s(amount: float | None, window: float | None) -> float | None:
     return amount / window if amount is not None and window else None
 
 
-def _by_kind(measured: Sequence[RequestRecord]) -> dict[str, dict[str, Any]]:
-    """Small tables by kind of prompt. A request that was never sent has no record and so no kind."""
-    tables: dict[str, dict[str, Any]] = {}
-    for kind in sorted({record.kind for record in measured}):
-        of_kind = [record for record in measured if record.kind == kind]
-        ok = [record for record in of_kind if record.outcome == "ok"]
-        tables[kind] = {
-            "sent": len(of_kind),
-            **_outcomes(of_kind),
-            "prompt_tokens": distribution(record.prompt_tokens for record in ok).mean,
-            "output_tokens": distribution(record.output_tokens for record in ok).mean,
-            "ttft_s": _each(definitions.ttft_s, ok).as_dict(),
-            "tpot_s": _each(definitions.tpot_s, ok).as_dict(),
-            "e2e_s": _each(definitions.e2e_s, ok).as_dict(),
-        }
-    return tables
+def _steady(measured: Sequence[RequestRecord], span: Span | None, begin_ns: int) -> dict[str, Any] | None:
+    """Throughput and latencies without ramp-up and run-down; None where no part of the run was steady."""
+    if span is None:
+        return None
+    inside = [record for record in measured if span.holds(record.t_sent_ns) and record.outcome == "ok"]
+    ended = sum(record.outcome == "ok" and span.holds(record.t_end_ns) for record in measured)
+    return {
+        "from_s": (span.start_ns - begin_ns) / 1e9,
+        "to_s": (span.end_ns - begin_ns) / 1e9,
+        "window_s": span.length_s,
+        "in_flight_mean": in_flight_mean(measured, span),
+        "requests_per_s": ended / span.length_s,
+        "output_tokens_per_s": _per_s(output_tokens_within(measured, span), span.length_s),
+        "ttft_s": _each(definitions.ttft_s, inside).as_dict(),
+        "tpot_s": _each(definitions.tpot_s, inside).as_dict(),
+        "e2e_s": _each(definitions.e2e_s, inside).as_dict(),
+    }
 
 
 def _errors(measured: Sequence[RequestRecord]) -> list[dict[str, Any]]:
@@ -156,31 +162,3 @@ def _server(server: ServerView | None, client_ttft_s: float | None) -> dict[str,
         "cache_config": dict(server.cache_config),
         "client_minus_server_ttft_s": residue,
     }
-
-
-def _notes(
-    ok: Sequence[RequestRecord], measured: Sequence[RequestRecord], *, server: ServerView | None
-) -> list[str]:
-    """What a reader of the numbers must know and what does not make them wrong."""
-    notes: list[str] = []
-    if ok and not all(map(definitions.has_tokens_by_event, ok)):
-        notes.append("ITL equals the inter-chunk gap: the server did not tell tokens by event")
-    tokens_per_chunk = _tokens_per_chunk(ok)
-    if tokens_per_chunk is not None and tokens_per_chunk > CHUNK_IS_NOT_TOKEN:
-        notes.append(f"{tokens_per_chunk:.2f} tokens per chunk: inter-chunk gaps are not ITL")
-    silent = sum(definitions.ttft_s(record) is None for record in ok)
-    if silent:
-        notes.append(f"{silent} complete answers held no output event and are in no latency")
-    cut = sum(record.outcome == "cut" for record in measured)
-    if cut:
-        notes.append(f"{cut} requests were cut at the end: long answers are missing from the latencies")
-    retokenized = sum(record.output_tokens_source == "tokenizer" for record in ok)
-    if retokenized:
-        notes.append(f"{retokenized} answers were counted by the tokenizer, not by the server's usage")
-    cached = [record.cached_tokens for record in ok if record.cached_tokens is not None]
-    if sum(cached):
-        prompt = sum(record.prompt_tokens or 0 for record in ok if record.cached_tokens is not None)
-        notes.append(f"{sum(cached)} of {prompt} prompt tokens came from the prefix cache")
-    if server is None:
-        notes.append("the server's metrics were not read, so nothing is known of restarts and queues")
-    return notes

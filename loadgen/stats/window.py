@@ -1,7 +1,7 @@
 """The measuring window and the request rates within it.
 
 Owns: from when to when a run is measured, and requested, scheduled and achieved rate. Knows nothing
-about latencies. Ramp-up and drain are inside the window here; a steady-state window is issue 5's.
+about latencies. Ramp-up and drain are inside the window here; `steady.py` leaves them out.
 """
 
 from __future__ import annotations
@@ -48,21 +48,32 @@ def window_s(records: Sequence[RequestRecord], plan: RunPlan) -> float | None:
 
 
 def rates(records: Sequence[RequestRecord], plan: RunPlan) -> Rates:
-    """The three rates of the measured phase.
+    """The three rates of the measured phase; of an open loop, those of its arrivals without later turns.
 
     With a planned duration: intended / duration, and sent / (duration, or the time sending took if that
     was longer). Without one: (n - 1) / (last - first) of the intended and of the sent stamps.
     """
-    if not records:
+    arrived = arrivals(records, plan)
+    if not arrived:
         return Rates(plan.rate_per_s, None, None)
-    sent = [record.t_sent_ns for record in records]
-    intended = [record.t_intended_ns for record in records if record.t_intended_ns is not None]
+    sent = [record.t_sent_ns for record in arrived]
     if not plan.duration_s:
+        intended = [record.t_intended_ns for record in arrived if record.t_intended_ns is not None]
         return Rates(plan.rate_per_s, _spacing_rate(intended), _spacing_rate(sent))
     sending_s = max(plan.duration_s, (max(sent) - start_ns(records, plan)) / _NS_PER_S)
-    open_loop = plan.arrival != "closed" and plan.intended is not None
-    scheduled = (plan.intended or 0) / plan.duration_s if open_loop else None
+    planned = planned_arrivals(plan)
+    scheduled = planned / plan.duration_s if planned is not None and not plan.closed else None
     return Rates(plan.rate_per_s, scheduled, len(sent) / sending_s)
+
+
+def arrivals(records: Sequence[RequestRecord], plan: RunPlan) -> Sequence[RequestRecord]:
+    """The requests whose time does not hang on an answer before."""
+    return [record for record in records if record.index not in plan.follow_ups]
+
+
+def planned_arrivals(plan: RunPlan) -> int | None:
+    """How many of them there were to be; None for a closed loop that runs for a duration."""
+    return None if plan.intended is None else plan.intended - len(plan.follow_ups)
 
 
 def _spacing_rate(stamps_ns: Sequence[int]) -> float | None:

@@ -11,7 +11,7 @@ from loadgen.records import Planned, RequestRecord
 from loadgen.results import conclude, plan_of, summarize_folder, write_report
 from loadgen.run_folder import Account, Manifest, RunFolder
 
-ARRIVAL: dict[str, Any] = {"process": "constant", "rate": 10.0, "duration": None, "requests": 3}
+ARRIVAL: dict[str, Any] = {"process": "constant", "rate": 10.0, "duration": None, "requests": 6}
 
 
 def manifest(**changes: Any) -> Manifest:
@@ -62,9 +62,9 @@ def record(index: int) -> RequestRecord:
 def folder(run_dir: Path) -> RunFolder:
     made = RunFolder(run_dir)
     made.create()
-    made.prepare(manifest(), [Planned(i, "measure", i * 100_000_000, "any", "/", {}) for i in range(3)])
-    made.records_path.write_text("".join(record(i).to_json() + "\n" for i in range(3)))
-    made.write_json("dispatch.json", asdict(Account(0, "complete", 3, 0.1, 0.0003)))
+    made.prepare(manifest(), [Planned(i, "measure", i * 100_000_000, "any", "/", {}) for i in range(6)])
+    made.records_path.write_text("".join(record(i).to_json() + "\n" for i in range(6)))
+    made.write_json("dispatch.json", asdict(Account(0, "complete", 6, 0.1, 0.0003)))
     return made
 
 
@@ -72,7 +72,7 @@ def test_a_whole_run_becomes_a_summary_and_a_report(folder: RunFolder) -> None:
     result = conclude(folder)
     assert result.summary["reasons"] == []
     assert result.exit_code == 0
-    assert result.summary["requests"]["intended"] == 3
+    assert result.summary["requests"]["intended"] == 6
     assert result.summary["ttft_s"]["mean"] == pytest.approx(0.050)
     assert result.summary["tpot_s"]["mean"] == pytest.approx(0.010)
     assert result.summary["slo"]["ttft_s"] == 0.5
@@ -91,8 +91,8 @@ def test_the_report_can_be_written_again(folder: RunFolder) -> None:
 @pytest.mark.parametrize(
     ("account", "told"),
     [
-        (Account(0, "interrupted", 3, 0.1, 0.0), "the run was interrupted"),
-        (Account(0, "complete", 3, 0.93, 0.0), "used 93% of its core"),
+        (Account(0, "interrupted", 6, 0.1, 0.0), "the run was interrupted"),
+        (Account(0, "complete", 6, 0.93, 0.0), "used 93% of its core"),
     ],
 )
 def test_what_no_record_shows_makes_a_run_invalid(folder: RunFolder, account: Account, told: str) -> None:

@@ -90,7 +90,27 @@ def test_the_ratio_has_wilsons_interval(record):
 def test_without_objectives_nothing_is_good_or_bad(record):
     found = goodput([record(40, 50, output_tokens=2)], intended=1, slo=Slo()).as_dict(window_s=1.0)
 
-    assert found == {"ratio": None, "ci95": None, "good": None, "requests_per_s": None, "by_slo": {}}
+    assert found.pop("by_slo") == {}
+    assert set(found.values()) == {None}
+
+
+def test_good_tokens_are_those_of_the_good_requests_only(record):
+    records = [
+        record(40, 50, 60, output_tokens=3),
+        record(40, 50, output_tokens=2),
+        record(90, 95, output_tokens=7),
+        record(40, 50, output_tokens=9, outcome="failed"),
+    ]
+
+    found = goodput(records, intended=4, slo=BOTH).as_dict(window_s=2.0)
+
+    assert (found["good"], found["output_tokens_per_s"]) == (2, 2.5)
+
+
+def test_good_tokens_are_unknown_where_a_good_answer_is_uncounted(record):
+    found = goodput([record(40, 50)], intended=1, slo=Slo(ttft_s=0.050)).as_dict(window_s=2.0)
+
+    assert (found["good"], found["output_tokens_per_s"]) == (1, None)
 
 
 def test_nothing_intended_gives_no_ratio():

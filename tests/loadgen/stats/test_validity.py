@@ -1,7 +1,7 @@
 import pytest
 
-from loadgen.stats.plan import RunPlan, ServerView
-from loadgen.stats.validity import invalid_reasons
+from loadgen.stats.plan import RunPlan, ServerView, Stage
+from loadgen.stats.validity import invalid_reasons, tolerated_lag
 from loadgen.stats.window import Rates, rates
 
 CLOSED = RunPlan(arrival="closed", intended=None)
@@ -9,7 +9,9 @@ NO_RATES = Rates(None, None, None)
 
 
 def reasons_of(records, plan=CLOSED, server=None):
-    return invalid_reasons(records, plan=plan, rates=rates(records, plan), server=server)
+    """All reasons but the size of the sample: most tests here tell a run in one or two records."""
+    found = invalid_reasons(records, plan=plan, rates=rates(records, plan), server=server)
+    return [reason for reason in found if "too few samples" not in reason]
 
 
 def constant(n, *, rate=100.0):
@@ -85,12 +87,51 @@ def test_one_late_request_of_several_hundred_is_below_p99(on_time):
     assert reasons_of(on_time(300, lags=(50.0,)), constant(300)) == []
 
 
-def test_in_a_small_run_the_largest_lag_counts(on_time):
-    found = reasons_of(on_time(20, lags=(11.0,)), constant(20))
+def test_one_late_request_does_not_make_a_small_run_invalid_and_is_noted(on_time):
+    records = on_time(60, lags=(50.0,))
 
-    assert found == [
+    assert reasons_of(records, constant(60)) == []
+    assert tolerated_lag(records).startswith("one of 60 requests was sent 50.0 ms late:")
+
+
+def test_two_late_requests_make_a_small_run_invalid(on_time):
+    records = on_time(20, lags=(11.0, 12.0))
+
+    assert reasons_of(records, constant(20)) == [
+        "schedule lag of the second latest of 20 requests 11.0 ms is over 10 ms:"
+        " the load generator could not keep its timetable"
+    ]
+    assert tolerated_lag(records) is None
+
+
+def test_one_request_so_late_that_it_moves_the_mean_makes_a_run_invalid(on_time):
+    # 1,300 ms over 60 requests.
+    assert reasons_of(on_time(60, lags=(1300.0,)), constant(60))[0] == (
+        "schedule lag mean 21.7 ms is over 10 ms: the load generator could not keep its timetable"
+    )
+
+
+def test_where_no_percentile_is_given_the_largest_lag_counts(on_time):
+    assert reasons_of(on_time(5, lags=(11.0,)), constant(5)) == [
         "schedule lag maximum 11.0 ms is over 10 ms: the load generator could not keep its timetable"
     ]
+
+
+def test_nothing_is_noted_of_a_run_on_time_or_a_large_one(on_time, record):
+    assert tolerated_lag(on_time(60)) is None
+    assert tolerated_lag(on_time(300, lags=(50.0,))) is None
+    assert tolerated_lag([record(10, 20)]) is None
+
+
+@pytest.mark.parametrize("n", [1, 5])
+def test_fewer_answers_than_a_median_needs_are_too_few(on_time, n):
+    found = invalid_reasons(on_time(n), plan=CLOSED, rates=NO_RATES, server=None)
+
+    assert found == [f"too few samples: {n} complete answers; a median with an interval needs 6"]
+
+
+def test_six_answers_are_enough(on_time):
+    assert invalid_reasons(on_time(6), plan=CLOSED, rates=NO_RATES, server=None) == []
 
 
 def test_lag_over_5_percent_of_a_short_ttft_is_too_much(record):
@@ -102,7 +143,8 @@ def test_lag_over_5_percent_of_a_short_ttft_is_too_much(record):
 
     (reason,) = reasons_of(records, constant(10, rate=10.0))
 
-    assert reason.startswith("schedule lag maximum 2.0 ms is over 5% of the TTFT p50 of 20.0 ms:")
+    late = "schedule lag of the second latest of 10 requests 2.0 ms"
+    assert reason.startswith(f"{late} is over 5% of the TTFT p50 of 20.0 ms:")
 
 
 def test_requests_that_were_never_sent_make_an_open_loop_invalid(on_time):
@@ -152,3 +194,33 @@ def test_an_engine_that_restarted_makes_a_run_invalid(record):
 
     assert "restarted" in reasons_of(answers, server=ServerView(restarted=True))[0]
     assert reasons_of(answers, server=ServerView(restarted=None)) == []
+
+
+def test_later_turns_are_no_arrivals_and_keep_no_timetable(on_time):
+    # 100 arrivals, of which 3 were not sent; 50 later turns that no one waits for.
+    plan = RunPlan(
+        arrival="constant",
+        intended=150,
+        rate_per_s=100.0,
+        duration_s=1.0,
+        follow_ups=frozenset(range(100, 150)),
+    )
+
+    assert reasons_of(on_time(97), plan) == ["97 of 100 intended requests were sent: off by more than 2%"]
+    assert reasons_of(on_time(100), plan) == []
+
+
+@pytest.mark.parametrize(("scheduled", "valid"), [(161.0, True), (163.0, False)])
+def test_a_burst_process_may_miss_its_rate_by_more(on_time, scheduled, valid):
+    # CV 2: 2 % and 3 * 2 / sqrt(100) = 60 %.
+    plan = RunPlan(arrival="gamma", intended=100, rate_per_s=100.0, duration_s=1.0, gaps_cv=2.0)
+
+    found = invalid_reasons(on_time(100), plan=plan, rates=Rates(100.0, scheduled, scheduled), server=None)
+
+    assert (found == []) is valid
+
+
+def test_closed_stages_have_no_rate_to_keep(on_time):
+    plan = RunPlan(arrival="stages", intended=None, stages=(Stage(duration_s=1.0, concurrency=4),))
+
+    assert reasons_of(on_time(50), plan) == []
