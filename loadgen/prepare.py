@@ -12,21 +12,23 @@ import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from loadgen import prompt_data, scrape
+from loadgen import input_files, prompt_data, scrape
 from loadgen.control import ControlClient
+from loadgen.expectations import expected, too_long
 from loadgen.probe import Probed, probe
-from loadgen.prompts.prompt import Prompt, PromptSource
-from loadgen.prompts.prompt_set import PromptSetSource
-from loadgen.prompts.random_tokens import RandomTokensSource, Vocabulary, learn
+from loadgen.prompts.prompt import Prompt
+from loadgen.prompts.sources import Given, Inputs, needs_words, source_of
+from loadgen.prompts.vocabulary import Vocabulary, learn
 from loadgen.run_folder import Manifest, RunFolder
 from loadgen.schedule import arrivals, stream
 from loadgen.target import Target
 from loadgen.timetable import timetable
-from loadgen.workload import RandomTokens, Workload
-from serving.config.load import load_model
+from loadgen.traces.reading import fitting
+from loadgen.workload import Workload
+from loadgen.workload_prompts import TracePrompts, parts
 from serving.errors import Failed, UsageError
 
 COUNTING_THREADS = 8
@@ -46,7 +48,7 @@ class Request:
 
 def load_workload(path: Path) -> Workload:
     """Read a workload file. Raises: UsageError with `file:line: key` for everything that is wrong."""
-    return load_model(path, Workload)
+    return input_files.load(path)
 
 
 def default_folder(workload: Workload, *, now: time.struct_time | None = None) -> Path:
@@ -59,16 +61,17 @@ def prepare(request: Request, *, say: Callable[[str], None]) -> RunFolder:
     workload = request.workload
     cache_config = _cache_config(request.metrics_urls)
     salt = request.salt or secrets.token_hex(8)
-    times = arrivals(workload.arrival, stream(workload.seed, "arrivals"))
-    if not times:
-        raise UsageError(
-            "no request falls into this time",
-            where="arrival",
-            fix="make duration or rate larger, or choose another seed",
-        )
+    inputs = input_files.read_inputs(workload)
     with ControlClient(request.target) as client:
         probed = probe(client, workload)
-        prompts = _prompts(workload, probed, number=workload.warmup.requests + len(times), salt=salt, say=say)
+        inputs = _fitting(workload, inputs, probed)
+        times = _times(workload, inputs)
+        for note in _notes(inputs):
+            say(note)
+        prompts = _prompts(workload, probed, inputs, number=len(times), salt=salt, say=say)
+    problems = too_long(prompts, probed.max_model_len)
+    if problems:
+        raise UsageError.of(problems)
     planned = timetable(
         workload, prompts, times, model=probed.model, continuous_usage=probed.continuous_usage
     )
@@ -76,6 +79,38 @@ def prepare(request: Request, *, say: Callable[[str], None]) -> RunFolder:
     folder.create()
     folder.prepare(_manifest(request, probed, prompts, salt=salt, cache_config=cache_config), planned)
     return folder
+
+
+def _fitting(workload: Workload, inputs: Inputs, probed: Probed) -> Inputs:
+    """Without the rows of traces that are longer than the model takes, or with an error for them."""
+    traces = dict(inputs.traces)
+    for prompts in parts(workload.prompts):
+        if isinstance(prompts, TracePrompts):
+            traces[prompts.file] = fitting(
+                traces[prompts.file],
+                name=prompts.file,
+                max_model_len=probed.max_model_len,
+                skip_unfit=prompts.unfit_rows == "skip",
+            )
+    return replace(inputs, traces=traces)
+
+
+def _times(workload: Workload, inputs: Inputs) -> tuple[int | None, ...]:
+    """When each request is meant to be sent. Raises: UsageError if none is."""
+    rows = inputs.times.rows if inputs.times else next((t.rows for t in inputs.traces.values()), ())
+    times = arrivals(workload.arrival, stream(workload.seed, "arrivals"), trace_s=[row.at_s for row in rows])
+    if not times:
+        raise UsageError(
+            "no request falls into this time",
+            where="arrival",
+            fix="make duration or rate larger, or choose another seed",
+        )
+    return times
+
+
+def _notes(inputs: Inputs) -> Sequence[str]:
+    traces = [*inputs.traces.values(), *([inputs.times] if inputs.times else [])]
+    return list(dict.fromkeys(note for trace in traces for note in trace.notes))
 
 
 def _manifest(
@@ -98,32 +133,43 @@ def _manifest(
         versions=_versions(),
         machine={"platform": platform.platform(), "cpus": os.cpu_count()},
         cache_config=cache_config,
+        planned=expected(prompts[workload.warmup.requests :]),
     )
 
 
 def _prompts(
-    workload: Workload, probed: Probed, *, number: int, salt: str, say: Callable[[str], None]
+    workload: Workload,
+    probed: Probed,
+    inputs: Inputs,
+    *,
+    number: int,
+    salt: str,
+    say: Callable[[str], None],
 ) -> Sequence[Prompt]:
-    """All prompts, in order; several at once, since each may ask the server for a count."""
-    source = _source(workload, probed, salt=salt, say=say)
+    """Those of the warm-up, then `number` more; several at once, since each may ask the server to count.
+
+    The warm-up has a salt of its own: it must not warm the prefixes that the measurement shares.
+    """
+    vocabulary = _vocabulary(workload, probed, say=say)
+    given = Given(workload.seed, salt, number, vocabulary, probed.count, prompt_data.prompt_set(), inputs)
+    apart = replace(given, salt=f"{salt}/warmup", number=workload.warmup.requests)
     with ThreadPoolExecutor(COUNTING_THREADS) as pool:
-        return list(pool.map(source.make, range(number)))
+        made: list[Prompt] = []
+        for each in (apart, given):
+            made += pool.map(source_of(workload.prompts, each).make, range(each.number))
+        return made
 
 
-def _source(workload: Workload, probed: Probed, *, salt: str, say: Callable[[str], None]) -> PromptSource:
-    prompts = workload.prompts
-    if not isinstance(prompts, RandomTokens):
-        return PromptSetSource(prompt_data.prompt_set(), prompts.kinds, salt)
+def _vocabulary(workload: Workload, probed: Probed, *, say: Callable[[str], None]) -> Vocabulary:
     words = prompt_data.words()
-    if probed.count is None:
+    if needs_words(workload.prompts) and probed.count is not None:
+        return learn(words, probed.count)
+    if needs_words(workload.prompts):
         say(
-            "the target has no /tokenize: prompts are about, not exactly, "
-            f"{prompts.input_tokens} tokens long; the records hold the server's own counts"
+            "the target has no /tokenize: prompts are about, not exactly, as long as asked for;"
+            " the records hold the server's own counts"
         )
-        vocabulary = Vocabulary(tuple(words), probed.overhead_tokens)
-    else:
-        vocabulary = learn(words, probed.count)
-    return RandomTokensSource(vocabulary, probed.count, prompts.input_tokens, workload.seed, salt)
+    return Vocabulary(tuple(words), probed.overhead_tokens)
 
 
 def _cache_config(urls: Sequence[str]) -> dict[str, str]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from loadgen.control import Answer, ControlClient
 from loadgen.prompts.prompt import Count, Prompt
-from loadgen.timetable import body
+from loadgen.timetable import body, countable
 from loadgen.workload import Workload
 from serving.errors import Failed, TeapotError, UsageError
 from serving.wire import chunks, problems, sse
@@ -31,6 +31,8 @@ class Probed:
     """Its own tokenizer; None where it has no /tokenize."""
     overhead_tokens: int
     """What a prompt costs beyond its words, as one answered request showed."""
+    max_model_len: int | None = None
+    """The longest prompt with its answer, in tokens, where the target tells it (vLLM's list of models)."""
 
 
 def probe(client: ControlClient, workload: Workload) -> Probed:
@@ -39,7 +41,9 @@ def probe(client: ControlClient, workload: Workload) -> Probed:
     Raises: Failed (target down or ill), UsageError (wrong key, model or sampling).
     """
     try:
-        model = workload.model or _first_model(client)
+        listed = _listed(client, required=not (workload.model or workload.models))
+        asked = (workload.model,) if workload.model else tuple(workload.models)
+        model = next(iter((*asked, *listed)))
         continuous, prompt_tokens = _one_token(client, workload, model)
         count = _tokenizer(client, workload, model)
     except (OSError, http.client.HTTPException) as error:
@@ -48,23 +52,37 @@ def probe(client: ControlClient, workload: Workload) -> Probed:
             where=client.target.url,
             fix="start the server (`teapot serve FILE`) or check --target",
         ) from error
-    return Probed(model, continuous, count, max(0, (prompt_tokens or 0) - len(PROBE_WORDS)))
+    missing = [name for name in workload.models if listed and name not in listed]
+    if missing:
+        raise UsageError(
+            f"'{missing[0]}' is not served",
+            where="models",
+            fix=f"{client.target.url} lists {', '.join(listed)}",
+        )
+    longest = [length for name in asked or (model,) if (length := listed.get(name)) is not None]
+    overhead = max(0, (prompt_tokens or 0) - len(PROBE_WORDS))
+    return Probed(model, continuous, count, overhead, min(longest, default=None))
 
 
-def _first_model(client: ControlClient) -> str:
+def _listed(client: ControlClient, *, required: bool) -> dict[str, int | None]:
+    """The models by name, with the longest that each takes; empty where none are told and none are needed."""
     answer = client.get("/v1/models")
-    if answer.status != 200:
+    if answer.status != 200 and required:
         raise _refused(client, answer, "GET /v1/models")
     document = answer.json()
     models = document.get("data") if isinstance(document, Mapping) else None
-    names = [row["id"] for row in models or () if isinstance(row, Mapping) and "id" in row]
-    if not names:
+    rows = [row for row in models or () if isinstance(row, Mapping) and "id" in row]
+    if not rows and required:
         raise Failed(
             "it lists no model",
             where=f"{client.target.url}/v1/models",
             fix="name one in the workload: model: ...",
         )
-    return str(names[0])
+    lengths = (row.get("max_model_len") for row in rows)
+    return {
+        str(row["id"]): length if isinstance(length, int) else None
+        for row, length in zip(rows, lengths, strict=True)
+    }
 
 
 def _one_token(client: ControlClient, workload: Workload, model: str) -> tuple[bool, int | None]:
@@ -72,7 +90,7 @@ def _one_token(client: ControlClient, workload: Workload, model: str) -> tuple[b
     answer = Answer(0, b"")
     for continuous in (True, False):
         prompt = Prompt("probe", " ".join(PROBE_WORDS))
-        asked = {**body(workload, prompt, model=model, continuous_usage=continuous), "max_tokens": 1}
+        asked = body(workload, prompt, model=model, continuous_usage=continuous, max_tokens=1)
         answer = client.post(workload.path, asked)
         if answer.status == 200:
             return continuous, _check_stream(client, workload, answer)
@@ -99,10 +117,7 @@ def _tokenizer(client: ControlClient, workload: Workload, model: str) -> Count |
     """The server's own count of a prompt, if it has `/tokenize` (vLLM has it beside `/v1`)."""
 
     def ask(text: str) -> Answer:
-        prompt = body(workload, Prompt("probe", text), model=model, continuous_usage=False)
-        return client.post(
-            "/tokenize", {k: prompt[k] for k in ("model", "messages", "prompt") if k in prompt}
-        )
+        return client.post("/tokenize", countable(workload, text, model=model))
 
     def count(text: str) -> int:
         answer = ask(text)

@@ -29,8 +29,16 @@ class Planned:
     kind: str
     """The kind of prompt, for tables by kind: `random`, `code`, `translate` ..."""
     path: str
-    """`/v1/chat/completions` or `/v1/completions`."""
+    """`/v1/chat/completions`, `/v1/completions`, `/v1/responses` or `/v1/embeddings`."""
     body: Mapping[str, Any]
+    """Open assistant messages in it are filled with the answers so far (`loadgen.conversation`)."""
+    conversation: int | None = None
+    """The number of the conversation it is part of: its turns follow each other, in the order of `turn`."""
+    turn: int = 0
+    """From 0. A later turn has no time of its own: it is due `think_s` after the answer before it ended."""
+    think_s: float = 0.0
+    stage: int | None = None
+    """The stage of the arrivals, from 0, in which it is meant to be sent."""
 
     def to_json(self) -> str:
         """One line of timetable.jsonl, without the line end."""

@@ -43,6 +43,8 @@ class Manifest:
     versions: Mapping[str, str]
     machine: Mapping[str, Any]
     cache_config: Mapping[str, str] = field(default_factory=dict)
+    planned: Mapping[str, Any] = field(default_factory=dict)
+    """What the measured requests will ask of the server (`loadgen.expectations`)."""
     schema: int = MANIFEST_SCHEMA
 
 

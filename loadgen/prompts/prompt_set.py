@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from loadgen.prompts.prompt import Prompt
+from loadgen.lengths import Draw
+from loadgen.prompts.prompt import Count, Prompt
 from loadgen.schedule import stream
 
 
@@ -20,6 +21,8 @@ class PromptSetSource:
     texts: Mapping[str, Sequence[str]]
     kinds: Sequence[str]
     salt: str
+    count: Count | None = None
+    output_tokens: Draw | None = None
 
     def make(self, index: int) -> Prompt:
         """The prompt of request `index`."""
@@ -27,4 +30,6 @@ class PromptSetSource:
         kind = self.kinds[position]
         texts = self.texts[kind]
         mark = stream(self.salt, f"salt/{index}").getrandbits(48)
-        return Prompt(kind, f"Reference {mark:012x}.\n\n{texts[turn % len(texts)]}")
+        text = f"Reference {mark:012x}.\n\n{texts[turn % len(texts)]}"
+        output = self.output_tokens(index) if self.output_tokens else None
+        return Prompt(kind, text, self.count(text) if self.count else None, output)

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from loadgen.prompt_data import prompt_set, words
-from loadgen.workload import PROMPT_KINDS
+from loadgen.workload_prompts import PROMPT_KINDS
 
 
 def test_there_are_hundreds_of_plain_words_and_none_twice() -> None:

@@ -6,7 +6,7 @@ from statistics import fmean, pstdev
 import pytest
 
 from loadgen.schedule import arrivals, stream
-from loadgen.workload import Closed, Constant, Poisson
+from loadgen.workload_arrivals import Closed, Constant, Poisson
 
 
 def times(arrival: Constant | Poisson, seed: int = 1) -> list[int]:

@@ -8,7 +8,7 @@ from loadgen.prompts.prompt import Prompt
 from loadgen.timetable import body, timetable
 from loadgen.workload import Workload
 
-PROMPT = Prompt("code", "write it", 5)
+PROMPT = Prompt("code", "write it", 5, 4)
 
 
 def workload(**changes: Any) -> Workload:

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from loadgen.workload import Closed, PromptSet, Workload
+from loadgen.workload import Workload
+from loadgen.workload_prompts import PromptSet
 from serving.config.load import load_model
 from serving.errors import UsageError
 
@@ -43,7 +44,7 @@ seed: 1
 """,
     )
     assert workload.path == "/v1/chat/completions"
-    assert workload.max_tokens == 64
+    assert workload.prompts.output_tokens.tokens == 64
     assert (workload.slo.ttft, workload.slo.tpot, workload.slo.e2e) == (0.5, 0.05, None)
     assert workload.sampling.body() == {"temperature": 0, "ignore_eos": True}
 
@@ -53,23 +54,10 @@ def test_the_shipped_workloads_are_valid() -> None:
     assert {load_model(file, Workload).name for file in files} >= {"chat", "demo", "tasks"}
 
 
-@pytest.mark.parametrize("process", ["gamma", "trace"])
-def test_an_arrival_of_a_later_version_is_refused_with_those_that_run(tmp_path: Path, process: str) -> None:
-    said = refusals(tmp_path, CHAT.replace("poisson", process))
-    assert said.startswith(f"w.yaml:2: arrival: '{process}' is not there yet")
-    assert "constant, poisson, closed" in said
-
-
-def test_stages_are_refused_with_the_arrivals_that_run(tmp_path: Path) -> None:
-    said = refusals(tmp_path, CHAT.replace("{process: poisson, rate: 4/s, duration: 60s}", "{stages: []}"))
-    assert "'stages' is not there yet; this version runs constant, poisson, closed" in said
-
-
-def test_prompts_of_a_later_version_are_refused_with_those_that_run(tmp_path: Path) -> None:
-    said = refusals(tmp_path, CHAT.replace("random_tokens", "sharegpt"))
-    assert (
-        "w.yaml:3: prompts: 'sharegpt' is not there yet; this version runs random_tokens, prompt_set" in said
-    )
+def test_an_unknown_arrival_or_prompt_is_refused_with_those_that_run(tmp_path: Path) -> None:
+    said = refusals(tmp_path, CHAT.replace("poisson", "poison").replace("random_tokens", "sharegpd"))
+    assert "w.yaml:2: arrival.process: 'poison' is not known; did you mean 'poisson'?" in said
+    assert "w.yaml:3: prompts.kind: 'sharegpd' is not known; did you mean 'sharegpt'?" in said
 
 
 def test_wrong_keys_and_units_are_told_together_with_their_lines(tmp_path: Path) -> None:
@@ -112,11 +100,6 @@ def test_a_prompt_set_has_all_kinds_unless_some_are_named(tmp_path: Path) -> Non
     assert len(workload.prompts.kinds) == 8
     none = prompts.replace("}", ", kinds: []}")
     assert "has no kinds" in refusals(tmp_path, "\n".join([*CHAT.splitlines()[:2], none]))
-
-
-def test_a_closed_loop_bounded_by_time_prepares_two_requests_a_second_for_each_slot() -> None:
-    assert Closed(process="closed", concurrency=3, duration="10s").prepared_requests() == 60
-    assert Closed(process="closed", concurrency=3, requests=7).prepared_requests() == 7
 
 
 def workload(**changes: Any) -> Workload:

@@ -1,0 +1,154 @@
+"""Reads the workload file and the files it names: lengths, traces, conversations.
+
+Owns: where these files are looked for, and that they hold what they held before. Knows nothing about
+what is made of them. Everything is read and checked before anything is sent.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from loadgen.prompts.sharegpt import read_sharegpt
+from loadgen.prompts.sources import Inputs
+from loadgen.traces.reading import Trace, read_trace
+from loadgen.workload import TEXT_KEYS, Endpoint, Workload
+from loadgen.workload_arrivals import TraceTimes
+from loadgen.workload_lengths import FromFile
+from loadgen.workload_prompts import OnePrompts, ShareGpt, TracePrompts, parts
+from serving.config.document import Document, KeyPath
+from serving.config.load import read as read_document
+from serving.config.load import validate
+from serving.errors import Problem, UsageError
+
+MOST_SAID = 10
+
+
+def load(path: Path) -> Workload:
+    """Read a workload file, and check every file that it names.
+
+    The workload that comes back has their absolute places and the hash of their content.
+    Raises: UsageError with `file:line: key` for everything that is wrong.
+    """
+    document = read_document(path)
+    validate(document, Workload)  # what is wrong with keys comes before what is wrong with files
+    problems: list[Problem] = []
+    data = _located(document.data, (), document, problems)
+    if problems:
+        raise UsageError.of(problems)
+    workload = validate(Document(document.name, data, document.lines), Workload)
+    read_inputs(workload)
+    return workload
+
+
+def read_inputs(workload: Workload) -> Inputs:
+    """What the files of a workload hold. Raises: UsageError with the problems of all of them."""
+    problems: list[Problem] = []
+    lengths, conversations, traces = {}, {}, {}
+    times: Trace | None = None
+    for section in _file_sections(workload):
+        try:
+            match section:
+                case FromFile():
+                    lengths[section.file] = read_lengths(_text(section.file), name=section.file)
+                case ShareGpt():
+                    conversations[section.file] = read_sharegpt(_text(section.file), name=section.file)
+                case TracePrompts():
+                    traces[section.file] = _trace(section, workload.endpoint)
+                case TraceTimes() if section.file is not None:
+                    times = read_trace(
+                        _text(section.file).split("\n"),
+                        name=section.file,
+                        form=section.format,
+                        times_only=True,
+                    )
+        except UsageError as error:
+            problems += error.problems
+    if problems:
+        raise UsageError.of(problems)
+    return Inputs(lengths, conversations, traces, times)
+
+
+def read_lengths(text: str, *, name: str) -> tuple[int, ...]:
+    """A whole number above 0 in each line. Raises: UsageError with each wrong line, up to ten."""
+    found, problems = [], []
+    for number, line in enumerate(text.split("\n"), start=1):
+        word = line.strip()
+        if word.isascii() and word.isdecimal() and int(word) > 0:
+            found.append(int(word))
+        elif word:
+            fix = "expected a whole number of tokens above 0 in each line"
+            problems.append(Problem(f"'{word[:60]}' is no length", f"{name}:{number}", fix))
+    if len(problems) > MOST_SAID:
+        problems[MOST_SAID:] = [Problem(f"{len(problems) - MOST_SAID} more lines are wrong", name)]
+    if problems:
+        raise UsageError.of(problems)
+    if not found:
+        raise UsageError("holds no lengths", where=name, fix="write a whole number in each line")
+    return tuple(found)
+
+
+def _file_sections(workload: Workload) -> Iterator[FromFile | TraceTimes | OnePrompts]:
+    yield from [workload.arrival] if isinstance(workload.arrival, TraceTimes) else []
+    for prompts in parts(workload.prompts):
+        yield prompts
+        for name in type(prompts).model_fields:
+            value = getattr(prompts, name)
+            if isinstance(value, FromFile):
+                yield value
+
+
+def _trace(section: TracePrompts, endpoint: Endpoint) -> Trace:
+    trace = read_trace(
+        _text(section.file).split("\n"),
+        name=section.file,
+        form=section.format,
+        rows=section.rows,
+        skip_unfit=section.unfit_rows == "skip",
+    )
+    key = TEXT_KEYS[endpoint]
+    wrong = [
+        Problem(f"body has no {key}", f"{section.file}:{row.line}", f"endpoint {endpoint} needs it")
+        for row in trace.rows
+        if row.body and key not in row.body
+    ]
+    if wrong:
+        raise UsageError.of(wrong[:MOST_SAID])
+    return trace
+
+
+def _located(value: Any, path: KeyPath, document: Document, problems: list[Problem]) -> Any:
+    """The data of a workload file with each `file` as an absolute path and its `sha256` beside it."""
+    if isinstance(value, list):
+        return [_located(item, (*path, n), document, problems) for n, item in enumerate(value)]
+    if not isinstance(value, Mapping) or path[:1] in (("sampling",), ("extra_body",)):
+        return value
+    made = {key: _located(item, (*path, key), document, problems) for key, item in value.items()}
+    if isinstance(value.get("file"), str):
+        file = (Path(document.name).parent / value["file"]).absolute()
+        try:
+            content = hashlib.sha256(file.read_bytes()).hexdigest()
+        except OSError as error:
+            what = f"'{value['file']}' cannot be read: {error.strerror}"
+            fix = f"it is looked for at {file}"
+            problems.append(Problem(what, document.where((*path, "file")), fix))
+            return made
+        if value.get("sha256") not in (None, content):
+            what = f"'{value['file']}' holds something else: its hash is {content}"
+            fix = "get the file that was meant, or correct sha256"
+            problems.append(Problem(what, document.where((*path, "sha256")), fix))
+        made |= {"file": str(file), "sha256": content}
+    return made
+
+
+def _text(file: str) -> str:
+    try:
+        return Path(file).read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UsageError(
+            f"is not UTF-8 text (byte {error.start})", where=file, fix="save it as UTF-8"
+        ) from None
+    except OSError as error:
+        raise UsageError(f"cannot be read: {error.strerror}", where=file) from None
