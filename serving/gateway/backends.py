@@ -56,6 +56,8 @@ class BackendSet:
     def __init__(self) -> None:
         self._backends: list[Backend] = []
         self._weights: Mapping[str, float] | None = None
+        self._revisions: tuple[Revision, ...] | None = None
+        """As of the last change: they are asked for with every request."""
 
     def __iter__(self) -> Iterator[Backend]:
         return iter(self._backends)
@@ -66,10 +68,12 @@ class BackendSet:
     def add(self, backend: Backend) -> None:
         """Add a backend; it is used once its state is `ready`."""
         self._backends.append(backend)
+        self._revisions = None
 
     def remove(self, backend: Backend) -> None:
         """Forget a backend; requests it still serves run on. Raises: ValueError if it is not here."""
         self._backends.remove(backend)
+        self._revisions = None
 
     def set_weights(self, weights: Mapping[str, float]) -> None:
         """Give the revisions their shares from the next request on; a revision not named gets none.
@@ -84,10 +88,15 @@ class BackendSet:
                 raise ValueError(f"the weight of {name!r} is {weight}; give a number from 0 on")
         if sum(weights.values()) <= 0:
             raise ValueError("all weights are 0; give one revision a share")
-        self._weights = dict(weights)
+        self._weights, self._revisions = dict(weights), None
 
     def revisions(self) -> tuple[Revision, ...]:
         """The backends by revision. Until weights are set, revisions share equally; shares add up to 1."""
+        if self._revisions is None:
+            self._revisions = self._divided()
+        return self._revisions
+
+    def _divided(self) -> tuple[Revision, ...]:
         names = list(dict.fromkeys(backend.revision for backend in self._backends))
         weights = self._weights or dict.fromkeys(names, 1.0)
         total = sum(weights.get(name, 0.0) for name in names)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
+from typing import Any, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily, Metric
@@ -28,6 +29,7 @@ NONE = "none"
 """The code of a request whose client left before it was answered, and the revision, role and backend of one
 that was refused before it had any."""
 
+Kind = TypeVar("Kind", Counter, Histogram)
 _Where = tuple[str, str, str, str]
 """Revision, role, backend, traffic."""
 
@@ -46,6 +48,7 @@ class GatewayMetrics:
         self.gap_bounds_ns = tuple(round(bound * 1e9) for bound in self._bounds_s)
         """Where `Gaps` of this gateway's answers are to be divided."""
         self._gaps: dict[_Where, tuple[list[int], list[float]]] = {}
+        self._children: dict[tuple[object, ...], Any] = {}
         self.registry.register(_Now(state, self))
         self._requests = self._counter("gateway_requests")
         self._prompt = self._counter("gateway_prompt_tokens")
@@ -65,14 +68,14 @@ class GatewayMetrics:
         code = NONE if outcome.status is None else str(outcome.status)
         streamed = "true" if outcome.streamed else "false"
         path, accepted_ns = outcome.path, outcome.accepted_ns
-        self._requests.labels(path, outcome.kind, code, *where).inc()
+        self._child(self._requests, path, outcome.kind, code, *where).inc()
         duration_s = (outcome.ended_ns - accepted_ns) / 1e9
-        self._duration.labels(path, outcome.kind, streamed, *where).observe(duration_s)
+        self._child(self._duration, path, outcome.kind, streamed, *where).observe(duration_s)
         if outcome.admitted_ns is not None:
-            self._queue.labels(path).observe((outcome.admitted_ns - accepted_ns) / 1e9)
+            self._child(self._queue, path).observe((outcome.admitted_ns - accepted_ns) / 1e9)
         if outcome.first_byte_ns is not None:
             first_s = (outcome.first_byte_ns - accepted_ns) / 1e9
-            self._first_byte.labels(path, streamed, *where).observe(first_s)
+            self._child(self._first_byte, path, streamed, *where).observe(first_s)
             self._observe_pieces(outcome, where)
         self._observe_ways(outcome, where)
 
@@ -98,11 +101,11 @@ class GatewayMetrics:
             return
         between_s = (outcome.last_byte_ns - outcome.first_byte_ns) / 1e9
         if outcome.tokens_in is not None:
-            self._prompt.labels(*where).inc(outcome.tokens_in)
+            self._child(self._prompt, *where).inc(outcome.tokens_in)
         if outcome.tokens_out is not None:
-            self._output.labels(*where).inc(outcome.tokens_out)
+            self._child(self._output, *where).inc(outcome.tokens_out)
             if outcome.streamed and outcome.tokens_out > 1:
-                self._tpot.labels(outcome.path, *where).observe(between_s / (outcome.tokens_out - 1))
+                self._child(self._tpot, outcome.path, *where).observe(between_s / (outcome.tokens_out - 1))
         if outcome.streamed and outcome.gaps is not None:
             fresh = ([0] * (len(self._bounds_s) + 1), [0.0])
             counts, total_s = self._gaps.setdefault(where, fresh)
@@ -114,11 +117,20 @@ class GatewayMetrics:
         for missed in outcome.missed:
             self._failed.labels(*missed).inc()
         if outcome.reused is not None:
-            self._connections.labels(*where[:3], "reused" if outcome.reused else "new").inc()
+            how = "reused" if outcome.reused else "new"
+            self._child(self._connections, *where[:3], how).inc()
         if outcome.fallback is not None:
             self._fallbacks.labels(outcome.fallback, where[0]).inc()
         if outcome.prefill_s is not None:
             self._prefill.labels(where[0]).observe(outcome.prefill_s)
+
+    def _child(self, metric: Kind, *labels: str) -> Kind:
+        """The series with these labels; finding it anew each time would cost more than counting."""
+        place = (id(metric), *labels)
+        found = self._children.get(place)
+        if found is None:
+            found = self._children[place] = metric.labels(*labels)
+        return found
 
     def _counter(self, key: str) -> Counter:
         row = own_metrics()[key]
