@@ -13,8 +13,11 @@ from importlib import resources
 from typing import Any
 
 from serving.facts.formats import KvFormat, WeightFormat, parse_kv_formats, parse_weight_formats
+from serving.facts.hardware import Gpu, parse_gpus
 from serving.facts.messages import Message, parse_messages
 from serving.facts.metrics import Metric, parse_metrics
+from serving.facts.overheads import Overheads, parse_overheads
+from serving.facts.storage import LatentStorage, WeightStorage, parse_latent_storage, parse_weight_storage
 
 
 @cache
@@ -27,6 +30,30 @@ def kv_formats() -> Mapping[str, KvFormat]:
 def weight_formats() -> Mapping[str, WeightFormat]:
     """All formats that weights can be quantized to while loaded, by the name `--quantization` takes."""
     return parse_weight_formats(_table("formats")["weights"])
+
+
+@cache
+def gpus() -> Mapping[str, Gpu]:
+    """All kinds of GPUs that teapot knows, by short name."""
+    return parse_gpus(_table("hardware"))
+
+
+@cache
+def overheads() -> Overheads:
+    """What engines need beside weights and KV cache, by vLLM version."""
+    return parse_overheads(_table("overheads"))
+
+
+@cache
+def weight_storage() -> Mapping[str, WeightStorage]:
+    """All ways to store weights, by name."""
+    return parse_weight_storage(_table("storage")["weights"])
+
+
+@cache
+def latent_storage() -> Mapping[str, LatentStorage]:
+    """The ways of their own to store the cache of MLA layers, by the name `--kv-cache-dtype` takes."""
+    return parse_latent_storage(_table("storage")["latent"])
 
 
 @cache

@@ -1,0 +1,165 @@
+"""The figures of a plan by name, each with its kind and source: what `--json` prints.
+
+Owns: names, kinds and sources of all figures. Knows nothing about how any of them is worked out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from serving.facts.overheads import Overheads
+from serving.planner.figure import Figure, Kind
+from serving.planner.plan import Plan
+
+GROUPS = "vllm 0.32.0 v1/core/kv_cache_utils.py"
+
+
+def figures(plan: Plan, overheads: Overheads) -> Mapping[str, Figure]:
+    """Every figure of a plan by its name in the JSON document."""
+    return {**_model(plan), **_memory(plan, overheads), **_users(plan), **_times(plan, overheads)}
+
+
+def _model(plan: Plan) -> dict[str, Figure]:
+    shape, cache, weights = plan.ask.shape, plan.cache, plan.weights
+    told: Kind = "exact" if weights.from_files else "formula"
+    files = "safetensors headers" if weights.from_files else f"config.json and {plan.ask.weights.source}"
+    layers = f"config.json; {plan.ask.cache.values.source}"
+    return {
+        "kv_bytes_per_token": Figure(cache.growing_per_token, "bytes", "exact", layers),
+        "kv_bytes_per_token_window": Figure(cache.window_per_token, "bytes", "exact", layers),
+        "kv_bytes_per_request_fixed": Figure(cache.states + cache.window_full, "bytes", "exact", layers),
+        "kv_bytes_per_request_states": Figure(cache.states, "bytes", "exact", layers),
+        "kv_bytes_per_request_windows": Figure(cache.window_full, "bytes", "exact", layers),
+        "kv_bytes_per_token_rank": Figure(plan.rank_cache.growing_per_token, "bytes", "exact", layers),
+        "params_total": Figure(shape.parameters, "parameters", "exact", "config.json"),
+        "params_active": Figure(shape.active_parameters, "parameters", "exact", "config.json"),
+        "weight_bytes": Figure(weights.total_bytes, "bytes", told, files),
+        "weight_bytes_per_rank": Figure(weights.rank_bytes, "bytes", "formula", f"{files}; the fullest rank"),
+    }
+
+
+def _memory(plan: Plan, overheads: Overheads) -> dict[str, Figure]:
+    budget, ask = plan.budget, plan.ask
+    row = overheads.of(ask.version)
+    given = ask.kv_cache_bytes is not None
+    kind: Kind = "given" if given else "fitted"
+    source = "kv_cache_memory" if given else f"budget of vLLM {ask.version}; {row.source}"
+    nominal: Kind = "default" if ask.gpu and ask.gpu.memory_kind == "nominal" else "given"
+    memory = ask.gpu.source if ask.gpu else "the machine's available memory"
+    ratio = (budget.low_bytes / budget.kv_bytes, budget.high_bytes / budget.kv_bytes) if budget.kv_bytes else (0, 0)
+    capacity = plan.capacity
+    derived: Kind = "exact" if given else "fitted"
+    share: Kind = "default" if ask.utilization is None else "given"
+    return {
+        "device_memory_bytes": Figure(budget.total_bytes, "bytes", nominal, memory),
+        "gpu_memory_utilization": Figure(budget.utilization, "ratio", share, row.source),
+        "overhead_bytes_per_rank": Figure(budget.overhead_bytes, "bytes", "fitted", row.source),
+        "kv_cache_bytes_per_rank": Figure(
+            budget.kv_bytes, "bytes", kind, source, budget.low_bytes, budget.high_bytes
+        ),
+        "missing_bytes_per_rank": Figure(budget.missing_bytes, "bytes", kind, source),
+        "kv_cache_blocks": Figure(capacity.blocks, "blocks", derived, GROUPS),
+        "kv_cache_tokens": Figure(
+            capacity.tokens,
+            "tokens",
+            derived,
+            GROUPS,
+            int(capacity.tokens * ratio[0]),
+            int(capacity.tokens * ratio[1]),
+        ),
+        "max_concurrency": Figure(
+            round(capacity.max_concurrency, 4), f"requests of {ask.max_model_len} tokens", derived, GROUPS
+        ),
+        "kv_block_bytes": Figure(plan.pool.block_bytes, "bytes", "formula", GROUPS),
+        "kv_block_tokens": Figure(plan.pool.block_tokens, "tokens", "formula", GROUPS),
+    }
+
+
+def _users(plan: Plan) -> dict[str, Figure]:
+    users, lengths = plan.users, plan.ask.lengths
+    kind: Kind = "exact" if plan.ask.kv_cache_bytes is not None else "fitted"
+    found = {"users_at_max_model_len": Figure(users.at_max, "users", kind, GROUPS)}
+    if lengths:
+        found["users_at_p50"] = Figure(users.at_p50, f"users of {lengths.p50_tokens} tokens", kind, lengths.source)
+        found["users_at_p95"] = Figure(users.at_p95, f"users of {lengths.p95_tokens} tokens", kind, lengths.source)
+    if users.longest_at_users is not None:
+        found["longest_context_at_users"] = Figure(users.longest_at_users, "tokens", kind, GROUPS)
+    return found
+
+
+def _times(plan: Plan, overheads: Overheads) -> dict[str, Figure]:
+    if plan.decode is None or plan.prefill is None or plan.ask.gpu is None:
+        source = "the device's rates are not known: give --bandwidth and --flops"
+        return {
+            "decode_step_floor_s": Figure(None, "s", "formula", source),
+            "prefill_floor_s": Figure(None, "s", "formula", source),
+        }
+    gpu = plan.ask.gpu.source
+    step = f"roofline at batch {plan.batch}, {plan.context_tokens} tokens, {plan.decode.bound}-bound; {gpu}"
+    prompt = f"roofline of {plan.prompt_tokens} tokens, {plan.prefill.bound}-bound; {gpu}"
+    low, high, known = _efficiency(plan, overheads)
+    reached: Kind = "calibrated" if plan.ask.efficiency else "default"
+    found = {
+        "decode_step_floor_s": Figure(plan.decode.seconds, "s", "formula", step),
+        "prefill_floor_s": Figure(plan.prefill.seconds, "s", "formula", prompt),
+        "ttft_floor_s": Figure(
+            plan.prefill.seconds + plan.decode.seconds, "s", "formula", "prefill + one step, no queue"
+        ),
+        "tpot_calibrated_s": Figure(
+            plan.decode.seconds / ((low + high) / 2), "s", reached, known, plan.decode.seconds / high, plan.decode.seconds / low
+        ),
+    }
+    if plan.transfer:
+        found["kv_transfer_bytes"] = Figure(plan.transfer.moved_bytes, "bytes", "formula", "KV bytes of the prompt")
+        found["kv_transfer_s"] = Figure(plan.transfer.seconds, "s", "formula", "bytes over the link's rate")
+    return found
+
+
+def _efficiency(plan: Plan, overheads: Overheads) -> tuple[float, float, str]:
+    if plan.ask.efficiency:
+        return plan.ask.efficiency, plan.ask.efficiency, "measured share of the floor"
+    return overheads.efficiency_low, overheads.efficiency_high, overheads.efficiency_source
+
+
+def document(plan: Plan, overheads: Overheads) -> dict[str, Any]:
+    """The plan as one JSON document: figures flat by name, and again with kind and source."""
+    named = figures(plan, overheads)
+    ask = plan.ask
+    return {
+        "model": ask.shape.name,
+        "architecture": ask.shape.architecture,
+        "kind": ask.shape.kind,
+        "gpu": ask.gpu.name if ask.gpu else None,
+        "device": ask.device,
+        "vllm_version": ask.version,
+        "devices": ask.ranks.devices,
+        "tensor": ask.ranks.tensor,
+        "pipeline": ask.ranks.pipeline,
+        "data": ask.ranks.data,
+        "expert": ask.ranks.expert,
+        "weight_format": ask.weights.name,
+        "kv_format": ask.cache.name,
+        "max_model_len": ask.max_model_len,
+        "max_num_seqs": ask.batch.max_num_seqs,
+        "max_num_batched_tokens": ask.batch.max_num_batched_tokens,
+        "users": ask.users,
+        **{name: figure.value for name, figure in named.items()},
+        "fits": plan.fits,
+        "limits": [{"name": l.name, "what": l.what, "blocks": l.blocks} for l in plan.limits],
+        "speculation": _speculation(plan),
+        "notes": list(ask.shape.notes),
+        "figures": {name: figure.document() for name, figure in named.items()},
+    }
+
+
+def _speculation(plan: Plan) -> dict[str, Any] | None:
+    if not plan.gains:
+        return None
+    return {
+        "tokens_per_step": plan.gains[0].tokens_per_step,
+        "by_batch": [{"batch": g.batch, "speedup": round(g.speedup, 3)} for g in plan.gains],
+        "loss_from_batch": plan.loss_batch,
+        "kind": "formula",
+        "source": "E * t(B, 1) / (k * t_draft(B) + t(B, k + 1)), by floors",
+    }

@@ -1,0 +1,58 @@
+"""What safetensors headers say of a checkpoint: its bytes, and its parts by role.
+
+Owns: reading parsed headers. Knows nothing about files: the headers come in as parsed JSON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from serving.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """The sums of all headers of one model."""
+
+    total_bytes: int
+    tensors: int
+    skipped_bytes: int = 0
+    """Of parts that a text server does not load: multi-token prediction layers."""
+
+
+def checkpoint(headers: Iterable[tuple[str, Mapping[str, Any]]], *, layers: int) -> Checkpoint:
+    """Sum the headers of a model's files, given as (file, header).
+
+    Layers from `layers` on are for multi-token prediction, which only speculation loads. Format: {tensor:
+    {dtype, shape, data_offsets: [begin, end]}}. Raises: UsageError with file and tensor.
+    """
+    total = count = skipped = 0
+    for file, header in headers:
+        for name, row in header.items():
+            if name == "__metadata__":
+                continue
+            size = _size(file, name, row)
+            total, count = total + size, count + 1
+            skipped += size if _layer(name) >= layers or name.startswith("mtp.") else 0
+    return Checkpoint(total - skipped, count, skipped)
+
+
+def _size(file: str, name: str, row: Any) -> int:
+    try:
+        begin, end = row["data_offsets"]
+        size = int(end) - int(begin)
+    except (KeyError, TypeError, ValueError):
+        size = -1
+    if size < 0:
+        raise UsageError("has no sane data_offsets", where=f"{file}: {name}", fix="copy the file again")
+    return size
+
+
+def _layer(name: str) -> int:
+    words = name.split(".")
+    if "layers" not in words[:-1]:
+        return -1
+    number = words[words.index("layers") + 1]
+    return int(number) if number.isdecimal() else -1

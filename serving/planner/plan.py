@@ -1,0 +1,236 @@
+"""The plan: does it fit, for how many, how fast at best.
+
+Owns: bringing weights, cache, budget and floors together into one answer. Knows nothing about files, clocks or how
+an answer is shown. Pure: the same question has the same answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from serving.facts.overheads import Overheads
+from serving.planner.ask import Ask
+from serving.planner.budget import Budget, Demand, given_budget, gpu_budget
+from serving.planner.kv_groups import Capacity, KvPool, Split, kv_pool
+from serving.planner.kv_layers import KvBytes, kv_bytes
+from serving.planner.roofline import Floor, Speed, decode_floor, prefill_floor
+from serving.planner.speculation import Gain, gain, loss_from
+from serving.planner.transfer import Transfer, kv_transfer
+from serving.planner.weights import check_split, rank_bytes, weight_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Bytes of the weights: of all, and of the fullest rank (a draft's share included)."""
+
+    total_bytes: int
+    rank_bytes: int
+    from_files: bool
+    draft_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Users:
+    """Requests at once, over all copies, by length; each is capped by max_num_seqs."""
+
+    at_max: int
+    at_p50: int | None
+    at_p95: int | None
+    longest_at_users: int | None
+    """The longest context that the users asked for can all have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """Something that keeps the plan from more, or from fitting at all."""
+
+    name: str
+    what: str
+    blocks: bool
+    """True: because of it the plan does not fit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The answer. Times are None where the device's rates are not known."""
+
+    ask: Ask
+    weights: Weights
+    cache: KvBytes
+    rank_cache: KvBytes
+    pool: KvPool
+    budget: Budget
+    capacity: Capacity
+    users: Users
+    limits: tuple[Limit, ...]
+    decode: Floor | None = None
+    prefill: Floor | None = None
+    gains: tuple[Gain, ...] = ()
+    loss_batch: int | None = None
+    transfer: Transfer | None = None
+
+    @property
+    def fits(self) -> bool:
+        """Whether the engine starts, and holds the users asked for."""
+        return not any(limit.blocks for limit in self.limits)
+
+    @property
+    def prompt_tokens(self) -> int:
+        """Of the prefill floor: the workload's prompt, else the longest."""
+        return self.ask.lengths.input_tokens if self.ask.lengths else self.ask.max_model_len
+
+    @property
+    def context_tokens(self) -> int:
+        """Of the decode floor: the workload's mean context while decoding, else the longest."""
+        lengths = self.ask.lengths
+        return lengths.input_tokens + lengths.output_tokens // 2 if lengths else self.ask.max_model_len
+
+    @property
+    def batch(self) -> int:
+        """Sequences in the step of the decode floor, on one engine: the users asked for, else one."""
+        users = -(-(self.ask.users or 1) // self.ask.ranks.data)
+        return min(users, self.ask.batch.max_num_seqs)
+
+
+def make_plan(ask: Ask, overheads: Overheads) -> Plan:
+    """Answer a question. Raises: UsageError where the model cannot be split as asked."""
+    check_split(ask.shape, ask.ranks)
+    weights = _weights(ask)
+    pool = _pool(ask)
+    budget = _budget(ask, weights, overheads)
+    capacity = pool.capacity(budget.kv_bytes, ask.max_model_len)
+    plan = Plan(
+        ask=ask,
+        weights=weights,
+        cache=kv_bytes(ask.shape, ask.cache),
+        rank_cache=kv_bytes(ask.shape, ask.cache, tensor=ask.ranks.tensor),
+        pool=pool,
+        budget=budget,
+        capacity=capacity,
+        users=_users(ask, pool, capacity),
+        limits=_limits(ask, pool, budget, capacity),
+    )
+    return _with_times(plan)
+
+
+def speed(ask: Ask) -> Speed | None:
+    """The model as it is served; None where the device's rates are not known."""
+    return Speed(ask.shape, ask.weights, ask.cache, ask.gpu, ask.ranks) if ask.gpu else None
+
+
+def _weights(ask: Ask) -> Weights:
+    total = weight_bytes(ask.shape, ask.weights)
+    rank = rank_bytes(ask.shape, ask.weights, ask.ranks)
+    draft = rank_bytes(ask.draft_shape, ask.weights, ask.ranks) if ask.draft_shape else 0
+    if ask.checkpoint is None:
+        return Weights(total, rank + draft, from_files=False, draft_bytes=draft)
+    # Files hold what arithmetic may not know (vision towers, odd scales): ranks share it as they share the rest.
+    told = ask.checkpoint.total_bytes
+    return Weights(told, -(-rank * told // total) + draft, from_files=True, draft_bytes=draft)
+
+
+def _pool(ask: Ask) -> KvPool:
+    split = Split(ask.block_tokens, ask.ranks.tensor, ask.ranks.pipeline, ask.in_flight_tokens)
+    shape = ask.shape
+    if ask.draft_shape is not None:
+        from dataclasses import replace
+
+        shape = replace(shape, layers=(*shape.layers, *ask.draft_shape.layers))
+    return kv_pool(shape, ask.cache, split)
+
+
+def _budget(ask: Ask, weights: Weights, overheads: Overheads) -> Budget:
+    shape, batch = ask.shape, ask.batch
+    demand = Demand(
+        weight_bytes=weights.rank_bytes,
+        vocab=shape.vocab,
+        max_num_seqs=batch.max_num_seqs,
+        max_num_batched_tokens=batch.max_num_batched_tokens,
+        activation_bytes_per_token=2 * (2 * shape.intermediate // ask.ranks.tensor + 4 * shape.hidden),
+        ranks=ask.ranks.world,
+        graphs=ask.graphs,
+    )
+    if ask.kv_cache_bytes is not None:
+        return given_budget(ask.memory_bytes, demand, ask.kv_cache_bytes)
+    return gpu_budget(ask.memory_bytes, demand, overheads, version=ask.version, utilization=ask.utilization)
+
+
+def _users(ask: Ask, pool: KvPool, capacity: Capacity) -> Users:
+    copies, most = ask.ranks.data, ask.batch.max_num_seqs
+
+    def at(tokens: int) -> int:
+        return copies * min(most, pool.users(capacity.blocks, tokens))
+
+    longest = None
+    if ask.users:
+        longest = pool.longest(capacity.blocks, -(-ask.users // copies), ask.shape.max_position)
+    lengths = ask.lengths
+    return Users(
+        at(ask.max_model_len),
+        at(lengths.p50_tokens) if lengths else None,
+        at(lengths.p95_tokens) if lengths else None,
+        longest,
+    )
+
+
+def _limits(ask: Ask, pool: KvPool, budget: Budget, capacity: Capacity) -> tuple[Limit, ...]:
+    found = []
+    if budget.missing_bytes:
+        what = f"weights and overhead exceed the memory by {_gib(budget.missing_bytes)} a device"
+        found.append(Limit("weights", what, blocks=True))
+    needed = (pool.blocks(ask.max_model_len) + 1) * pool.block_bytes
+    if not budget.missing_bytes and budget.kv_bytes < needed:
+        what = (
+            f"one request of {ask.max_model_len:,} tokens needs {_gib(needed)} of KV cache a device and "
+            f"{_gib(budget.kv_bytes)} are left"
+        )
+        found.append(Limit("kv_cache", what, blocks=True))
+    elif budget.low_bytes < needed and not budget.missing_bytes:
+        what = f"within the error of the overheads ({_gib(budget.low_bytes)} at worst) one request may not fit"
+        found.append(Limit("margin", what, blocks=False))
+    found += _user_limits(ask, pool, capacity) if not found or not found[-1].blocks else []
+    if ask.max_model_len > ask.shape.max_position:
+        what = f"max_model_len {ask.max_model_len:,} is above the model's {ask.shape.max_position:,} positions"
+        found.append(Limit("max_position", what, blocks=True))
+    return tuple(found)
+
+
+def _user_limits(ask: Ask, pool: KvPool, capacity: Capacity) -> list[Limit]:
+    tokens = ask.lengths.p95_tokens if ask.lengths else ask.max_model_len
+    held = ask.ranks.data * pool.users(capacity.blocks, tokens)
+    most = ask.ranks.data * ask.batch.max_num_seqs
+    found = []
+    if ask.users and ask.users > held:
+        what = f"the KV cache holds {held:,} users of {tokens:,} tokens and {ask.users:,} are asked for"
+        found.append(Limit("kv_cache", what, blocks=True))
+    if ask.users and ask.users > most:
+        what = f"max_num_seqs lets {most:,} run at once and {ask.users:,} are asked for"
+        found.append(Limit("max_num_seqs", what, blocks=True))
+    elif held > most:
+        what = f"max_num_seqs lets {most:,} run at once; the KV cache would hold {held:,} of {tokens:,} tokens"
+        found.append(Limit("max_num_seqs", what, blocks=False))
+    return found
+
+
+def _with_times(plan: Plan) -> Plan:
+    from dataclasses import replace
+
+    ask, served = plan.ask, speed(plan.ask)
+    if served is None:
+        return plan
+    decode = decode_floor(served, batch=plan.batch, context=plan.context_tokens)
+    prefill = prefill_floor(served, plan.prompt_tokens)
+    gains: tuple[Gain, ...] = ()
+    loss = None
+    if ask.drafting:
+        batches = sorted({1, plan.batch, 8, 32, 128})
+        gains = tuple(gain(served, ask.drafting, batch=b, context=plan.context_tokens) for b in batches)
+        loss = loss_from(served, ask.drafting, context=plan.context_tokens)
+    transfer = None
+    if ask.link_bytes_per_s:
+        transfer = kv_transfer(plan.cache, plan.prompt_tokens, ask.link_bytes_per_s, prefill.seconds)
+    return replace(plan, decode=decode, prefill=prefill, gains=gains, loss_batch=loss, transfer=transfer)
+
+
+def _gib(size_bytes: int) -> str:
+    return f"{size_bytes / 1024**3:.2f} GiB"

@@ -1,0 +1,200 @@
+"""How many bytes the weights take: by arithmetic in any storage, on the whole and on the fullest rank.
+
+Owns: dividing tensors over ranks as vLLM does, and summing their bytes. Knows nothing about files (`headers`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fnmatch import fnmatch
+
+from serving.errors import UsageError
+from serving.facts.storage import WeightStorage
+from serving.planner.kv_groups import stages
+from serving.planner.shape import ModelShape, Tensor
+
+VOCAB_PADDING = 64
+"""vllm 0.32.0 model_executor/layers/vocab_parallel_embedding.py DEFAULT_VOCAB_PADDING_SIZE."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranks:
+    """The degrees of parallelism."""
+
+    tensor: int = 1
+    pipeline: int = 1
+    data: int = 1
+    expert: bool = False
+
+    @property
+    def world(self) -> int:
+        """Devices of one copy."""
+        return self.tensor * self.pipeline
+
+    @property
+    def devices(self) -> int:
+        """Devices of all copies."""
+        return self.world * self.data
+
+
+def check_split(shape: ModelShape, ranks: Ranks) -> None:
+    """Refuse what vLLM cannot divide. Raises: UsageError with what would work."""
+    heads = shape.attention_heads
+    if heads % ranks.tensor:
+        works = [str(n) for n in range(1, heads + 1) if heads % n == 0]
+        raise UsageError(
+            f"{heads} attention heads cannot be shared by {ranks.tensor} ranks",
+            where="--tensor",
+            fix=f"use {', '.join(works)}",
+        )
+    if ranks.pipeline > len(shape.layers):
+        raise UsageError(
+            f"{len(shape.layers)} layers cannot make {ranks.pipeline} stages",
+            where="--pipeline",
+            fix="use fewer",
+        )
+    if ranks.expert and not shape.experts:
+        raise UsageError("the model has no experts to spread", where="--expert", fix="leave it out")
+
+
+def tensor_bytes(tensor: Tensor, storage: WeightStorage, element_bytes: int, module: str = "") -> int:
+    """Bytes of a tensor: in the storage where it applies, else in the model's own 16 bits.
+
+    A storage of all layers (bf16, fp32) decides for everything.
+    """
+    if storage.layers == "all":
+        return tensor.parameters * storage.bits // 8
+    stored = tensor.role == "expert" or (tensor.role == "linear" and storage.layers == "linear")
+    if not stored or tensor.cols == 1 or _ignored(module or tensor.name, storage.ignore):
+        return tensor.parameters * element_bytes
+    return tensor.copies * storage.matrix_bytes(tensor.rows, tensor.cols)
+
+
+def _ignored(module: str, patterns: tuple[str, ...]) -> bool:
+    """Whether a checkpoint's ignore list names a module or what holds it: exact, `*` or `re:`."""
+    words = module.split(".")
+    holders = [".".join(words[: end + 1]) for end in range(len(words))]
+    for pattern in patterns:
+        if pattern.startswith("re:"):
+            if re.match(pattern.removeprefix("re:"), module):
+                return True
+        elif pattern in words or any(fnmatch(holder, pattern) for holder in holders):
+            return True
+    return False
+
+
+def _module(tensor: Tensor, layer: int) -> str:
+    name = tensor.name
+    if name in {"q_proj", "k_proj", "v_proj", "o_proj"} or name.startswith(("q_", "kv_")):
+        name = f"self_attn.{name}"
+    elif name.startswith("experts."):
+        name = f"mlp.experts.0.{name.removeprefix('experts.')}"
+    return f"model.layers.{layer}.{name}"
+
+
+def on_rank(tensor: Tensor, ranks: Ranks) -> Tensor:
+    """The part of a tensor that one tensor-parallel rank holds; what does not divide is rounded up.
+
+    Linear layers are divided by output or input features, heads stay whole (KV heads are repeated where ranks are
+    more), the vocabulary is padded to 64 rows. Experts are divided over all ranks of tensor * data: whole ones with
+    expert parallelism, by features without. Norms and routers are repeated.
+    """
+    size = ranks.tensor
+    if tensor.split == "rows":
+        if tensor.units:
+            each = tensor.rows // tensor.units
+            return replace(tensor, rows=each * max(1, tensor.units // size))
+        return replace(tensor, rows=-(-tensor.rows // size))
+    if tensor.split == "cols":
+        return replace(tensor, cols=-(-tensor.cols // size))
+    if tensor.split == "vocab":
+        padded = -(-tensor.rows // VOCAB_PADDING) * VOCAB_PADDING
+        return replace(tensor, rows=-(-padded // size))
+    if tensor.split == "experts":
+        return _experts_on_rank(tensor, ranks)
+    return tensor
+
+
+def _experts_on_rank(tensor: Tensor, ranks: Ranks) -> Tensor:
+    size = ranks.tensor * ranks.data
+    if ranks.expert:
+        return replace(tensor, copies=-(-tensor.copies // size))
+    if "down" in tensor.name:
+        return replace(tensor, cols=-(-tensor.cols // size))
+    return replace(tensor, rows=-(-tensor.rows // size))
+
+
+def weight_bytes(shape: ModelShape, storage: WeightStorage) -> int:
+    """Bytes of the whole model as its files hold it."""
+    around = sum(tensor_bytes(tensor, storage, shape.element_bytes) for tensor in shape.around)
+    layers = range(len(shape.layers))
+    return around + sum(_layer_bytes(shape, storage, index, Ranks(), divide=False) for index in layers)
+
+
+def rank_bytes(shape: ModelShape, storage: WeightStorage, ranks: Ranks) -> int:
+    """Bytes of the fullest rank. Embedding on the first stage, lm_head and last norm on the last."""
+    parts = stages(len(shape.layers), ranks.pipeline)
+    each = [sum(_layer_bytes(shape, storage, index, ranks) for index in part) for part in parts]
+    for tensor in _first(shape):
+        each[0] += tensor_bytes(on_rank(tensor, ranks), storage, shape.element_bytes)
+    for tensor in _last(shape, ranks):
+        each[-1] += tensor_bytes(on_rank(tensor, ranks), storage, shape.element_bytes)
+    return max(each)
+
+
+def _layer_bytes(
+    shape: ModelShape, storage: WeightStorage, index: int, ranks: Ranks, *, divide: bool = True
+) -> int:
+    total = 0
+    for tensor in shape.layers[index].tensors:
+        part = on_rank(tensor, ranks) if divide else tensor
+        total += tensor_bytes(part, storage, shape.element_bytes, _module(tensor, index))
+    return total
+
+
+def _first(shape: ModelShape) -> Iterator[Tensor]:
+    yield from (tensor for tensor in shape.around if tensor.role == "embedding")
+
+
+def _last(shape: ModelShape, ranks: Ranks) -> Iterator[Tensor]:
+    """Tied embeddings are held once more where the last stage is not the first."""
+    yield from (tensor for tensor in shape.around if tensor.role != "embedding")
+    if shape.tied and ranks.pipeline > 1:
+        yield from _first(shape)
+
+
+def read_bytes(shape: ModelShape, storage: WeightStorage, ranks: Ranks, tokens: int) -> float:
+    """Bytes of weights that one device reads in a step of `tokens` tokens, on the slowest way through the model.
+
+    All weights but the input embedding (a look-up; tied, it is read as lm_head), and of experts those that are hit.
+    The ranks of a pipeline read one after the other, so their bytes add up to one step's time.
+    """
+    total = 0.0
+    for index, layer in enumerate(shape.layers):
+        for tensor in layer.tensors:
+            size = tensor_bytes(on_rank(tensor, ranks), storage, shape.element_bytes, _module(tensor, index))
+            total += size * _share_hit(tensor, tokens)
+    for tensor in shape.around:
+        if tensor.role != "embedding" or shape.tied:
+            total += tensor_bytes(_unpadded(tensor, ranks), storage, shape.element_bytes)
+    return total
+
+
+def _unpadded(tensor: Tensor, ranks: Ranks) -> Tensor:
+    return replace(tensor, rows=-(-tensor.rows // ranks.tensor)) if tensor.split == "vocab" else tensor
+
+
+def _share_hit(tensor: Tensor, tokens: int) -> float:
+    if tensor.used is None:
+        return 1.0
+    return distinct_experts(tensor.copies, tensor.used, tokens) / tensor.copies
+
+
+def distinct_experts(experts: int, used: int, tokens: int) -> float:
+    """Experts of a layer that a step of so many tokens reads, were routing even: E * (1 - (1 - k/E)^T).
+
+    An upper bound: real routing is skewed. min(T * k, E) counts 24 to 55 % too many at common batches.
+    """
+    return float(experts * (1 - (1 - used / experts) ** tokens))
