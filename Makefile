@@ -8,7 +8,7 @@ CODE := serving loadgen $(wildcard dashboards) deploy tests
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up test check lint setup setup-dev clean bench-modes bench-start
+.PHONY: help demo up test check bench-sigterm lint setup setup-dev clean bench-modes bench-start
 .NOTPARALLEL:
 
 help: ## show this list
@@ -34,6 +34,9 @@ bench-modes: setup-dev ## every mode on the real engine as a table: what starts,
 bench-start: setup-dev ## what teapot adds to the start of bare vLLM with the same flags (ten minutes)
 	$(TEAPOT) engine install
 	PYTHONPATH=.:tests $(BIN)/python -m e2e.start_cost --set engine.args.enforce-eager=true
+
+bench-sigterm: setup-dev ## 20 times SIGTERM with requests in flight on the real engine (some 15 minutes)
+	SIGTERM_TRIALS=20 $(BIN)/python -m pytest -q -rP tests/e2e/test_faults.py -k sigterm
 
 lint: setup-dev
 	$(BIN)/ruff format --check $(CODE)

@@ -28,8 +28,8 @@ from serving.gateway.server import Gateway
 from serving.gateway.settings import edge_settings, gateway_limits
 from serving.modes.mode import Verdict
 
-STOP_MARGIN_S = 5.0
-"""After the drain nothing is in flight, so an engine that takes longer to end than this is stuck."""
+STOP_MARGIN_S = 15.0
+"""After the drain nothing is in flight. Idle engines were seen to take 10 s to end on busy cores (docs/engines.md)."""
 _BACKEND_STATES: dict[EngineState, BackendState] = {
     EngineState.DRAINING: "draining",
     EngineState.CRASHED: "down",

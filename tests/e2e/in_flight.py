@@ -1,17 +1,13 @@
 """SIGTERM while answers are written: does the deployment end, and does every client get its whole answer?
 
-    .venv/bin/python -m e2e.in_flight MODEL_FOLDER [TIMES]      (make bench-sigterm)
-
-Each time costs a start of a real engine, so the tests do few and this script does many.
+Each trial costs a start of a real engine: the tests do three, `make bench-sigterm` does twenty.
 """
 
 from __future__ import annotations
 
-import argparse
 import http.client
 import json
 import signal
-import tempfile
 import threading
 import time
 from collections.abc import Sequence
@@ -101,22 +97,3 @@ def try_once(folder: Path, model: Path) -> Trial:
             thread.join(5)
         lost = [f"{c.tokens} tokens, {c.ended}" for c in clients if not c.whole]
         return Trial(code, took_s, lost, alive(engines), in_flight)
-
-
-def main() -> None:
-    """Try as often as asked for and print one line each."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("model", type=Path, help="a folder named tiny-llama (tests/e2e/make_tiny_llama.py)")
-    parser.add_argument("times", type=int, nargs="?", default=20)
-    options = parser.parse_args()
-    good = 0
-    for number in range(1, options.times + 1):
-        with tempfile.TemporaryDirectory() as folder:
-            trial = try_once(Path(folder), options.model)
-        good += trial.ok
-        print(number, "ok" if trial.ok else "FAILED", trial, flush=True)  # noqa: T201 (a script)
-    print(f"{good} of {options.times} ended in order with every answer whole")  # noqa: T201 (a script)
-
-
-if __name__ == "__main__":
-    main()

@@ -3,9 +3,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
-from serving.engine.leftovers import leftovers
+from serving.engine.leftovers import kill_all, leftovers
 
 SLEEP = [sys.executable, "-c", "import time; print('up', flush=True); time.sleep(60)"]
 
@@ -46,3 +47,20 @@ def test_zombies_and_what_is_gone_do_not_count(tmp_path: Path) -> None:
     (tmp_path / "71").mkdir()
     (tmp_path / "self").mkdir()
     assert leftovers("abc", 7, tmp_path) == []
+
+
+def test_all_that_is_found_is_killed_but_resource_trackers_only_when_asked() -> None:
+    environ = {**os.environ, "TEAPOT_ENGINE_ID": "test-leftovers-2"}
+    tracker = [*SLEEP, "multiprocessing.resource_tracker"]
+    with (
+        subprocess.Popen(SLEEP, env=environ, stdout=subprocess.PIPE) as child,
+        subprocess.Popen(tracker, env=environ, stdout=subprocess.PIPE) as spared,
+    ):
+        for process in (child, spared):
+            assert process.stdout is not None
+            process.stdout.readline()
+        find = partial(leftovers, "test-leftovers-2")
+        assert [p.pid for p in kill_all(find, trackers=False)] == [child.pid]
+        assert child.wait(10) == -9
+        assert [p.pid for p in kill_all(find, trackers=True)] == [spared.pid]
+        assert spared.wait(10) == -9

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from serving.engine.guardian import Guardian
 from serving.engine.leftovers import leftovers
 from serving.engine.ports import free_port, is_free
 from serving.engine.process import EngineProcess, EngineSpec
@@ -157,3 +158,42 @@ async def test_what_cannot_be_started_says_so(tmp_path: Path) -> None:
     process = EngineProcess(EngineSpec("test", ["/no/such/python"], tmp_path / "log", free_port()))
     with pytest.raises(Failed, match="engine test cannot be started"):
         process.start()
+
+
+async def test_what_is_to_be_unset_does_not_reach_the_engine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VLLM_API_KEY", "secret")
+    script = "import os; print(os.environ.get('VLLM_API_KEY', 'nothing'))"
+    argv = [sys.executable, "-c", script]
+    spec = EngineSpec("test", argv, tmp_path / "engine.log", free_port(), unset=("VLLM_API_KEY", "NEVER_SET"))
+    process = EngineProcess(spec)
+    process.start()
+    await process.wait()
+    await process.stop(within_s=1)
+    assert spec.log.read_text() == "nothing\n"
+
+
+class ToldGuardian(Guardian):
+    def __init__(self) -> None:
+        super().__init__("stack-1")
+        self.told: list[tuple[str, int]] = []
+
+    def began(self, session: int, scratch: str | None) -> None:
+        assert scratch is not None
+        self.told.append(("began", session))
+
+    def ended(self, session: int) -> None:
+        self.told.append(("ended", session))
+
+
+async def test_a_guardian_is_told_of_the_session_and_the_engine_carries_its_mark(tmp_path: Path) -> None:
+    guardian = ToldGuardian()
+    argv = [sys.executable, "-c", "import os; print(os.environ['TEAPOT_STACK_ID'])"]
+    process = EngineProcess(EngineSpec("test", argv, tmp_path / "log", free_port()), guardian=guardian)
+    process.start()
+    assert guardian.told == [("began", process.pid)]
+    await process.wait()
+    await process.stop(within_s=1)
+    assert [what for what, _ in guardian.told] == ["began", "ended"]
+    assert process.spec.log.read_text() == "stack-1\n"
