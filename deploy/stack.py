@@ -29,7 +29,7 @@ from serving.gateway.settings import edge_settings, gateway_limits
 from serving.modes.mode import Verdict
 
 STOP_MARGIN_S = 15.0
-"""Nothing is in flight after the drain. Idle engines took up to 10 s to end on busy cores (docs/engines.md)."""
+"""Nothing is in flight after the drain. Idle engines took up to 10 s to end on busy cores."""
 _BACKEND_STATES: dict[EngineState, BackendState] = {
     EngineState.DRAINING: "draining",
     EngineState.CRASHED: "down",
