@@ -28,6 +28,10 @@ class Intake:
 
         Raises: Refused (408, 413, 400, or 503 when the server goes down), ClientGone.
         """
+        length, content = request.content_length, request.content
+        if length is not None and length <= self._limits.max_body_bytes and content.is_eof():
+            # The usual case: the body came with the head, so there is nothing to wait for.
+            return content.read_nowait()
         timer: asyncio.Timeout | None = None
         try:
             async with asyncio.timeout(self._limits.body_s) as timer:

@@ -20,18 +20,14 @@ from serving.gateway.outcome import Exchange
 from serving.gateway.patience import Patience
 from serving.gateway.upstream.connection import Answer
 from serving.gateway.upstream.framing import unframed
+from serving.gateway.wire_head import Forwarded, framing, head_bytes
 
+_LAST_CHUNK = b"0\r\n\r\n"
 _EVENT_ENDS = (b"\n\n", b"\r\n\r\n", b"\r\r")
 
 
 class ClientGone(Exception):
     """The client closed its connection, or stopped reading, before its answer was whole."""
-
-
-class _Response(web.StreamResponse):
-    # The head leaves with the first bytes of the body, as one write, if they are here. aiohttp's own
-    # web.Response uses this switch in the same way.
-    _send_headers_immediately = False
 
 
 class Relay:
@@ -41,12 +37,12 @@ class Relay:
         self._request = request
         self.exchange = exchange
         self._limits = limits
-        self._response: _Response | None = None
+        self._response: Forwarded | None = None
         self._transport: asyncio.Transport | None = None
         self._answer: Answer | None = None
         self._patience: Patience | None = None
         self._chunked = False
-        self._pending: list[bytes] | None = []
+        self._pending: list[bytes] | None = None
         self._tail = (b"", b"", b"")
         """The last three writes of the body, framed as they went out. No copy."""
         self._draining: asyncio.Task[None] | None = None
@@ -63,43 +59,37 @@ class Relay:
 
         Raises: ClientGone, UpstreamFailed.
         """
-        response = _Response(status=status, headers=headers)
-        await response.prepare(self._request)
-        writer, transport = self._request.writer, self._request.transport
+        transport = self._request.transport
         if transport is None or transport.is_closing():
             raise ClientGone
         self._transport, self._answer, self._patience = transport, answer, patience
-        self._chunked = bool(getattr(writer, "chunked", False))
+        self._chunked, keep = framing(self._request, status, headers)
         self.exchange.status = status
-        self._response = response
-        answer.deliver_to(self)  # What came already is collected in `_pending`.
-        pending, self._pending = b"".join(self._pending or ()), None
+        response = self._response = Forwarded(status, keep_alive=keep)
+        # aiohttp must know that an answer has begun, or it would answer a broken next request in this one.
+        self._request.writer.output_size = 1
+        # What of the body is here already leaves with the head, in one write.
+        self._pending = [head_bytes(self._request, status, headers, chunked=self._chunked, keep_alive=keep)]
+        answer.deliver_to(self)
+        whole = answer.is_whole
+        if whole and self._chunked:
+            self._pending.append(_LAST_CHUNK)
+        pending, self._pending = b"".join(self._pending), None
+        transport.write(pending)
+        self._slow_down()
         try:
-            if pending:
-                await self._with_head(pending)
-            else:
-                writer.send_headers()
-            await answer.finished
+            if not whole:
+                await answer.finished
+                if self._chunked:
+                    transport.write(_LAST_CHUNK)
             if self._draining is not None:
                 await self._draining
-            await response.write_eof()
-        except ConnectionError as error:
-            raise ClientGone from error
         finally:
             if self._draining is not None:
                 self._draining.cancel()
+        if transport.is_closing():
+            raise ClientGone
         return response
-
-    async def _with_head(self, body: bytes) -> None:
-        """One write for the head and what of the body is already framed for the wire."""
-        writer = self._request.writer
-        # The body is framed already; without this the writer would frame it again.
-        chunked, self._request.writer.chunked = self._chunked, False  # type: ignore[attr-defined]
-        try:
-            await writer.write(body, drain=False)  # type: ignore[call-arg]
-        finally:
-            writer.chunked = chunked  # type: ignore[attr-defined]
-        self._slow_down()
 
     def framed(self, chunks: bytes) -> None:
         """Forward whole chunks of the engine as they are."""
@@ -158,17 +148,21 @@ class Relay:
         response = self._response
         if response is None:
             raise RuntimeError("the answer has not begun")
-        if self.exchange.streamed:
+        transport = self._request.transport
+        if self.exchange.streamed and transport is not None and not transport.is_closing():
+            farewell = self._gap() + why.event()
+            if self._chunked:
+                farewell = b"%x\r\n%b\r\n%b" % (len(farewell), farewell, _LAST_CHUNK)
+            transport.write(farewell)
             try:
                 async with asyncio.timeout(self._limits.farewell_s):
-                    await response.write(self._gap() + why.event())
-                    await response.write_eof()
+                    await self._request.writer.drain()
                 return response
             except (ConnectionError, TimeoutError):
                 pass  # It is cut below, which is all that is left to do.
         # aiohttp finds the connection closed and adds no end of its own.
-        if self._request.transport is not None:
-            self._request.transport.abort()
+        if transport is not None:
+            transport.abort()
         return response
 
     def tail(self) -> bytes:

@@ -75,6 +75,11 @@ class Answer:
         """The body so far, while no receiver has it."""
         return b"".join(unframed(data) if is_framed else data for is_framed, data in self._waiting)
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether the answer came to its proper end."""
+        return self.finished.done() and not self.finished.cancelled() and self.finished.exception() is None
+
     async def more(self) -> None:
         """Wait until more of the body came, or it ended, while no receiver has it."""
         self._came = self._came if self._came and not self._came.done() else self._loop.create_future()
