@@ -20,8 +20,8 @@ from serving.gateway.edge import EdgeServer
 from serving.gateway.gate import Gate
 from serving.gateway.intake import Intake
 from serving.gateway.limits import GatewayLimits
-from serving.gateway.metrics import GatewayMetrics
 from serving.gateway.model_names import ModelNames
+from serving.gateway.observer import Observer
 from serving.gateway.outcome import Exchange, Outcome
 from serving.gateway.proxy import Proxy, Task
 from serving.gateway.reception import Guest, Reception
@@ -44,7 +44,7 @@ class PublicApp:
         self,
         state: GatewayState,
         proxy: Proxy,
-        metrics: GatewayMetrics,
+        metrics: Observer,
         limits: GatewayLimits,
         settings: EdgeSettings,
         reception: Reception,

@@ -17,9 +17,9 @@ from aiohttp import web
 
 from serving.gateway import access_log
 from serving.gateway.app import PublicApp
-from serving.gateway.keys_file import WatchedKeys
+from serving.gateway.keys_file import WatchedKeys, read_keys
 from serving.gateway.limits import GatewayLimits
-from serving.gateway.metrics import GatewayMetrics
+from serving.gateway.observer import Observer
 from serving.gateway.proxy import Proxy
 from serving.gateway.reception import Reception
 from serving.gateway.routing_settings import RoutingSettings
@@ -43,7 +43,7 @@ class Public:
     def __init__(
         self,
         state: GatewayState,
-        metrics: GatewayMetrics,
+        metrics: Observer,
         limits: GatewayLimits,
         settings: EdgeSettings,
         routing: RoutingSettings | None = None,
@@ -100,3 +100,16 @@ class Public:
                 return False
             await asyncio.sleep(_DRAIN_POLL_S)
         return True
+
+
+def check_usable(settings: EdgeSettings, name: str) -> None:
+    """Find out whether what the settings name can be used, where another process is to use it.
+
+    Raises: UsageError.
+    """
+    if settings.tls:
+        tls_context(settings.tls)
+    if settings.keys_file:
+        read_keys(settings.keys_file)
+    if settings.tracing:
+        make_tracer(settings.tracing, name).close()

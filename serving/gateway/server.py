@@ -15,11 +15,12 @@ from serving.gateway.admin import admin_app, require_loopback
 from serving.gateway.backends import Backend
 from serving.gateway.limits import GatewayLimits
 from serving.gateway.metrics import GatewayMetrics
-from serving.gateway.public import CLOSE_S, Public
+from serving.gateway.public import CLOSE_S, Public, check_usable
 from serving.gateway.routing_settings import RoutingSettings
 from serving.gateway.settings import EdgeSettings
 from serving.gateway.sockets import BACKLOG, bind, url_of
 from serving.gateway.state import GatewayState
+from serving.gateway.workers import Workers
 from serving.modes.mode import Verdict
 
 
@@ -42,7 +43,7 @@ class Gateway:
         self.public_url = ""
         """The address applications use; empty before `start`."""
         self.admin_url = ""
-        self._public: Public | None = None
+        self._public: Public | Workers | None = None
         self._admin: web.BaseRunner | None = None
 
     async def start(self, public_host: str, port: int, admin_host: str, admin_port: int) -> None:
@@ -53,14 +54,26 @@ class Gateway:
         """
         require_loopback(admin_host)
         try:
-            self._public = Public(self.state, self.metrics, self.limits, self.settings, self.routing)
-            (sockets,) = bind(public_host, port, "port")
-            await self._public.serve(sockets)
-            self.public_url = url_of(public_host, sockets[0], tls=self.settings.tls is not None)
+            await self._start_public(public_host, port)
             await self._start_admin(admin_host, admin_port)
         except TeapotError:
             await self.stop()
             raise
+
+    async def _start_public(self, host: str, port: int) -> None:
+        state, metrics, limits, settings = self.state, self.metrics, self.limits, self.settings
+        if settings.workers == 1:
+            public = self._public = Public(state, metrics, limits, settings, self.routing)
+            sets = bind(host, port, "port")
+            await public.serve(sets[0])
+        else:
+            check_usable(settings, state.name)
+            sets = bind(host, port, "port", sets=settings.workers)
+            workers = self._public = Workers(
+                state, metrics.observe, metrics.gap_bounds_ns, limits, settings, self.routing
+            )
+            await workers.serve(sets)
+        self.public_url = url_of(host, sets[0][0], tls=settings.tls is not None)
 
     async def _start_admin(self, host: str, port: int) -> None:
         (sockets,) = bind(host, port, "admin_port")

@@ -23,7 +23,7 @@ MakeGateway = Callable[..., Awaitable[Gateway]]
 Eventually = Callable[[Callable[[], bool]], Awaitable[None]]
 
 OK = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}"
-LISTING = b'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 25\r\n\r\n{"data":[{"id":"small"}]}'
+LISTING = b'HTTP/1.1 200 OK\r\ncontent-length: 25\r\n\r\n{"data":[{"id":"small"}]}'
 AT_ONCE = 20
 PATHS = [
     "/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/embeddings", "/v1/models", "/tokenize",
