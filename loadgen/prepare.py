@@ -82,13 +82,14 @@ def prepare(request: Request, *, say: Callable[[str], None]) -> RunFolder:
 
 
 def _fitting(workload: Workload, inputs: Inputs, probed: Probed) -> Inputs:
-    """Without the rows of traces that are longer than the model takes, or with an error for them."""
+    """Without the rows of traces that this model cannot be asked, or with an error for them."""
     traces = dict(inputs.traces)
     for prompts in parts(workload.prompts):
         if isinstance(prompts, TracePrompts):
             traces[prompts.file] = fitting(
                 traces[prompts.file],
                 name=prompts.file,
+                least_tokens=probed.overhead_tokens + 1,
                 max_model_len=probed.max_model_len,
                 skip_unfit=prompts.unfit_rows == "skip",
             )

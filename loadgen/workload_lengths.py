@@ -79,10 +79,3 @@ Length = Annotated[
     Annotated[Fixed | Uniform | Normal | Lognormal | FromFile, Field(discriminator="distribution")],
     BeforeValidator(_spelt_out),
 ]
-
-
-def longest(length: Length | None) -> int | None:
-    """The most tokens that a length can come to; None where it has no bound, or one that a file holds."""
-    if isinstance(length, Fixed):
-        return length.tokens
-    return length.max if isinstance(length, Between) else None

@@ -65,31 +65,36 @@ def read_trace(
     return _in_order(found, skipped, name)
 
 
-def fitting(trace: Trace, *, name: str, max_model_len: int | None, skip_unfit: bool) -> Trace:
-    """The trace without rows that with their answers are longer than the model takes.
+def fitting(
+    trace: Trace, *, name: str, least_tokens: int, max_model_len: int | None, skip_unfit: bool
+) -> Trace:
+    """The trace without rows that cannot be sent to this model.
 
-    Raises: UsageError for them, up to ten, unless they are to be skipped; or if no row is left.
+    A prompt of less than `least_tokens` (what the chat template and a word cost) cannot be made, one that
+    with its answer is longer than the model takes would be refused. Raises: UsageError for such rows, up
+    to ten, unless they are to be skipped; or if no row is left.
     """
-    if max_model_len is None:
-        return trace
     problems, kept = _Problems(name), []
     for row in trace.rows:
         needed = (row.input_tokens or 0) + (row.output_tokens or 0)
-        if needed <= max_model_len:
+        if max_model_len is not None and needed > max_model_len:
+            what = f"needs {needed} tokens; the model takes {max_model_len}"
+        elif row.input_tokens is not None and row.input_tokens < least_tokens:
+            what = f"has {row.input_tokens} tokens in; the chat template and a word cost {least_tokens}"
+        else:
             kept.append(row)
             continue
-        problems.add(
-            row.line,
-            BadRow(f"needs {needed} tokens; the model takes {max_model_len}, or set unfit_rows: skip"),
-        )
+        problems.add(row.line, BadRow(f"{what}: set unfit_rows: skip, or take the row out"))
     if not skip_unfit:
         problems.tell()
     if not kept:
-        raise UsageError(f"has no row of at most {max_model_len} tokens", where=name, fix="use another model")
+        raise UsageError("has no row that this model can be asked", where=name, fix="use another model")
     left_out = len(trace.rows) - len(kept)
-    note = f"{name}: {left_out} rows longer than the {max_model_len} tokens of the model were left out"
-    notes = (*trace.notes, note) if left_out else trace.notes
-    return Trace(tuple(replace(row, at_s=row.at_s - kept[0].at_s) for row in kept), notes)
+    if not left_out:
+        return trace
+    note = f"{name}: {left_out} rows shorter or longer than this model can be asked were left out"
+    rows = tuple(replace(row, at_s=row.at_s - kept[0].at_s) for row in kept)
+    return Trace(rows, (*trace.notes, note))
 
 
 def _form(first: str, name: str, asked: str) -> Form:

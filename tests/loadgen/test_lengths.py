@@ -45,9 +45,7 @@ def test_lognormal_lengths_have_the_mean_and_deviation_of_the_lengths_themselves
 
 @pytest.mark.parametrize("distribution", ["normal", "lognormal"])
 def test_bounds_cut_a_distribution_off_and_pile_nothing_up(distribution: str) -> None:
-    lengths = drawn(
-        {"distribution": distribution, "mean": 100, "std": 60, "min": 60, "max": 140}, 4000
-    )
+    lengths = drawn({"distribution": distribution, "mean": 100, "std": 60, "min": 60, "max": 140}, 4000)
     assert (min(lengths), max(lengths)) == (60, 140)
     # 81 values: a pile at a bound would be hundreds.
     assert max(lengths.count(60), lengths.count(140)) < 120

@@ -18,6 +18,7 @@ from loadgen.workload import Workload
 from serving.errors import Failed, UsageError
 
 Make = Callable[..., Workload]
+SHIPPED = Path(__file__).parents[2] / "deploy/workloads"
 
 
 def prepared(engine: ScriptedEngine, workload: Workload, out: Path, **more: str) -> RunFolder:
@@ -166,3 +167,102 @@ def test_without_a_tokenizer_prompts_are_about_as_long_and_that_is_said(
     assert not folder.manifest().exact_prompts
     # 24 tokens less the 7 that the probe's answer showed.
     assert {len(row.body["messages"][0]["content"].split()) for row in folder.timetable()} == {17}
+
+
+def test_the_warm_up_shares_no_prefix_with_the_measurement(
+    engine: ScriptedEngine, workload: Make, run_dir: Path
+) -> None:
+    prompts = {"kind": "shared_prefix", "groups": 1, "prefix_tokens": 20, "suffix_tokens": 20}
+    asked = workload(prompts=prompts, sampling={"max_tokens": 4}, warmup={"requests": 2})
+    folder = prepared(engine, asked, run_dir)
+    heads = [row.body["messages"][0]["content"].split()[:20] for row in folder.timetable()]
+    assert heads[0] == heads[1]
+    assert heads[2] == heads[7]
+    assert heads[1][:5] != heads[2][:5]
+    # 6 measured requests of 40 tokens, 5 of which begin as the first one did.
+    assert folder.manifest().planned["shared_tokens"] == 5 * 20
+    assert folder.manifest().planned["prompt_tokens_total"] == 6 * 40
+
+
+def test_a_trace_is_sent_at_its_times_with_its_lengths_and_its_own_bodies(
+    engine: ScriptedEngine, run_dir: Path
+) -> None:
+    asked = load_workload(SHIPPED / "trace.yaml")
+    table = prepared(engine, asked, run_dir).timetable()
+    assert [(row.t_intended_ns or 0) / 1e9 for row in table] == [0.0, 0.4, 0.5, 2.1, 2.2, 3.9]
+    lengths = [len(Words().encode_prompt(row.body)) for row in table]
+    assert lengths[:3] + lengths[4:] == [96, 180, 64, 400, 96]
+    assert table[3].body["messages"][1]["content"] == "What colour is a ripe lemon?"
+    assert [row.body["max_tokens"] for row in table] == [32, 12, 48, 4, 20, 32]
+
+
+def test_rows_that_the_served_model_cannot_be_asked_stop_before_anything_is_written(
+    engine: ScriptedEngine, tmp_path: Path, run_dir: Path
+) -> None:
+    # The scripted engine takes 2048 tokens, and its template costs 10.
+    lengths = [(9, 9), (2040, 9), (20, 9), (30, 9)]
+    rows = [f'{{"at_s": {i}, "input_tokens": {a}, "output_tokens": {b}}}' for i, (a, b) in enumerate(lengths)]
+    (tmp_path / "t.jsonl").write_text("\n".join(rows))
+    head = "name: a\narrival: {process: trace}\nprompts: {kind: trace, file: t.jsonl"
+    (tmp_path / "w.yaml").write_text(head + "}\n")
+    with pytest.raises(UsageError) as error:
+        prepared(engine, load_workload(tmp_path / "w.yaml"), run_dir)
+    assert "t.jsonl:1: has 9 tokens in; the chat template and a word cost 11" in str(error.value)
+    assert "t.jsonl:2: needs 2049 tokens; the model takes 2048" in str(error.value)
+    assert not run_dir.exists()
+
+
+def test_unfit_rows_are_left_out_and_the_times_stay_with_their_rows(
+    engine: ScriptedEngine, tmp_path: Path, run_dir: Path
+) -> None:
+    lengths = [(9, 9), (2040, 9), (20, 9), (30, 9)]
+    rows = [f'{{"at_s": {i}, "input_tokens": {a}, "output_tokens": {b}}}' for i, (a, b) in enumerate(lengths)]
+    (tmp_path / "t.jsonl").write_text("\n".join(rows))
+    head = "name: a\narrival: {process: trace}\nprompts: {kind: trace, file: t.jsonl"
+    (tmp_path / "w.yaml").write_text(head + ", unfit_rows: skip}\n")
+    said: list[str] = []
+    request = Request(load_workload(tmp_path / "w.yaml"), parse_target(engine.url), run_dir)
+    table = prepare(request, say=said.append).timetable()
+    assert [(row.t_intended_ns, len(Words().encode_prompt(row.body))) for row in table] == [
+        (0, 20),
+        (1_000_000_000, 30),
+    ]
+    assert "2 rows shorter or longer than this model can be asked were left out" in said[0]
+
+
+def test_prompts_longer_than_the_served_model_are_refused(
+    engine: ScriptedEngine, workload: Make, run_dir: Path
+) -> None:
+    prompts = {"kind": "random_tokens", "input_tokens": 2045, "output_tokens": 4}
+    with pytest.raises(UsageError, match="request 0 needs 2049 tokens, and the model takes 2048"):
+        prepared(engine, workload(prompts=prompts), run_dir)
+
+
+def test_a_model_that_is_not_served_is_told_with_those_that_are(
+    engine: ScriptedEngine, workload: Make, run_dir: Path
+) -> None:
+    with pytest.raises(UsageError, match=r"models: 'lora' is not served; .* lists scripted"):
+        prepared(engine, workload(models={"scripted": 1, "lora": 1}), run_dir)
+
+
+def test_each_turn_of_a_conversation_is_planned(
+    engine: ScriptedEngine, workload: Make, run_dir: Path
+) -> None:
+    prompts = {"kind": "multi_turn", "turns": 3, "input_tokens": 20, "output_tokens": 4, "think": "1s"}
+    folder = prepared(engine, workload(prompts=prompts), run_dir)
+    table = folder.timetable()
+    assert [row.turn for row in table] == [0, 1, 2] * 6
+    assert folder.manifest().planned["requests"] == 18
+    assert folder.manifest().planned["conversations"] == 6
+
+
+@pytest.mark.parametrize("name", ["mix", "lengths", "shared-prefix", "sharegpt", "trace-mooncake", "stages"])
+def test_a_shipped_workload_can_be_prepared(engine: ScriptedEngine, name: str, run_dir: Path) -> None:
+    folder = prepare(
+        Request(load_workload(SHIPPED / f"{name}.yaml"), parse_target(engine.url), run_dir),
+        say=lambda _: None,
+    )
+    table = folder.timetable()
+    assert table
+    times = [row.t_intended_ns for row in table if row.t_intended_ns is not None]
+    assert times == sorted(times)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from itertools import pairwise
 from statistics import fmean, pstdev
 from typing import Any
@@ -16,6 +17,10 @@ from loadgen.workload_arrivals import Arrival
 
 def planned(index: int, time: int | None = None, **keys: Any) -> Planned:
     return Planned(index, keys.pop("phase", "measure"), time, "random", "/v1/completions", {}, **keys)
+
+
+def moments(rows: Iterable[Planned]) -> list[int]:
+    return [row.t_intended_ns for row in rows if row.t_intended_ns is not None]
 
 
 def poisson(number: int) -> tuple[Planned, ...]:
@@ -40,7 +45,7 @@ def test_one_workers_part_does_not_depend_on_who_asks_first() -> None:
 
 def test_each_part_of_a_poisson_timetable_is_poisson_again_with_its_share_of_the_rate() -> None:
     for worker in range(4):
-        part = [row.t_intended_ns for row in thin(poisson(40_000), worker, 4)]
+        part = moments(thin(poisson(40_000), worker, 4))
         # 10,000 expected of a binomial with p = 1/4: standard deviation 87, four of them.
         assert len(part) == pytest.approx(10_000, abs=350)
         gaps = [b - a for a, b in pairwise(part)]
@@ -51,8 +56,8 @@ def test_the_parts_are_independent_of_each_other() -> None:
     a, b = (thin(poisson(20_000), worker, 2) for worker in (0, 1))
     counts = [[0] * 200, [0] * 200]
     for side, part in zip(counts, (a, b), strict=True):
-        for row in part:
-            side[min(199, row.t_intended_ns // 1_000_000_000)] += 1
+        for moment in moments(part):
+            side[min(199, moment // 1_000_000_000)] += 1
     x, y = counts
     covariance = fmean((i - fmean(x)) * (j - fmean(y)) for i, j in zip(x, y, strict=True))
     # The correlation of independent counts is 0 with a standard error of 1 / sqrt(200).
@@ -70,7 +75,9 @@ def test_a_conversation_stays_with_one_worker() -> None:
     for worker in range(3):
         rows = thin(table, worker, 3)
         assert rows
-        turns = {row.conversation: [r.turn for r in rows if r.conversation == row.conversation] for row in rows}
+        turns = {
+            row.conversation: [r.turn for r in rows if r.conversation == row.conversation] for row in rows
+        }
         assert set(map(tuple, turns.values())) == {(0, 1, 2)}
 
 

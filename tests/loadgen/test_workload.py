@@ -49,11 +49,6 @@ seed: 1
     assert workload.sampling.body() == {"temperature": 0, "ignore_eos": True}
 
 
-def test_the_shipped_workloads_are_valid() -> None:
-    files = sorted((Path(__file__).parents[2] / "deploy/workloads").glob("*.yaml"))
-    assert {load_model(file, Workload).name for file in files} >= {"chat", "demo", "tasks"}
-
-
 def test_an_unknown_arrival_or_prompt_is_refused_with_those_that_run(tmp_path: Path) -> None:
     said = refusals(tmp_path, CHAT.replace("poisson", "poison").replace("random_tokens", "sharegpd"))
     assert "w.yaml:2: arrival.process: 'poison' is not known; did you mean 'poisson'?" in said
@@ -117,3 +112,56 @@ def test_the_fingerprint_changes_with_the_work_and_not_with_name_objectives_or_s
     assert workload(arrival={"process": "constant", "rate": "240/min", "duration": "1m"}).fingerprint() == one
     assert workload(seed=2).fingerprint() != one
     assert workload(sampling={"temperature": 0.5}).fingerprint() != one
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "path"),
+    [
+        ("completions", "/v1/completions"),
+        ("responses", "/v1/responses"),
+        ("embeddings", "/v1/embeddings"),
+    ],
+)
+def test_each_endpoint_has_its_path(endpoint: str, path: str) -> None:
+    prompts = {"kind": "random_tokens", "input_tokens": 8}
+    length = {} if endpoint == "embeddings" else {"output_tokens": 4}
+    assert workload(endpoint=endpoint, prompts=prompts | length).path == path
+
+
+def test_embeddings_have_no_length_of_answers(tmp_path: Path) -> None:
+    assert "embeddings have no answers" in refusals(tmp_path, CHAT + "endpoint: embeddings\n")
+
+
+def test_only_chat_has_turns(tmp_path: Path) -> None:
+    text = CHAT.replace("random_tokens", "multi_turn, turns: 2") + "endpoint: responses\n"
+    assert "the endpoint responses has no turns; use 'endpoint: chat'" in refusals(tmp_path, text)
+
+
+def test_a_model_is_named_once(tmp_path: Path) -> None:
+    assert workload(models={"a": 3.0, "b": 1}).models == {"a": 3, "b": 1}
+    assert "has model and models; give one" in refusals(tmp_path, CHAT + "model: a\nmodels: {b: 1}\n")
+    assert "models.a" in refusals(tmp_path, CHAT + "models: {a: 0}\n")
+
+
+def test_more_of_the_body_passes_through_and_ours_does_not(tmp_path: Path) -> None:
+    tools = [{"type": "function", "function": {"name": "f"}}]
+    assert workload(extra_body={"tools": tools}).extra_body == {"tools": tools}
+    said = refusals(tmp_path, CHAT + "extra_body: {messages: []}\n")
+    assert "extra_body: 'messages' is set by the load generator; remove it" in said
+
+
+def test_a_trace_of_times_needs_a_file_of_its_own_or_of_the_prompts(tmp_path: Path) -> None:
+    text = CHAT.replace("{process: poisson, rate: 4/s, duration: 60s}", "{process: trace}")
+    assert "arrival: trace has no file" in refusals(tmp_path, text)
+    assert workload(arrival={"process": "trace"}, prompts={"kind": "trace", "file": "x"}).arrival.file is None
+
+
+def test_lengths_are_normalized_as_they_are_written() -> None:
+    assert workload().normalized()["prompts"]["input_tokens"] == 8
+
+
+def test_every_part_of_a_mix_needs_a_length_of_answers(tmp_path: Path) -> None:
+    parts = "{weight: 1, prompts: {kind: prompt_set}}"
+    text = f"{CHAT.splitlines()[0]}\n{CHAT.splitlines()[1]}\nprompts: {{kind: mix, of: [{parts}, {parts}]}}\n"
+    assert "give prompts.output_tokens" in refusals(tmp_path, text)
+    assert read(tmp_path, text + "sampling: {max_tokens: 8}\n").sampling.max_tokens == 8

@@ -87,13 +87,24 @@ def test_a_file_without_rows_is_refused(lines: tuple[str, ...]) -> None:
     assert "has no rows" in refusal(*lines)[0]
 
 
-def test_rows_longer_than_the_model_are_refused_or_left_out_with_a_note() -> None:
-    trace = read(row(0, 90, 20), row(1, 50, 50), row(2, 1, 1))
-    with pytest.raises(UsageError, match=r"t:1: needs 110 tokens; the model takes 100, or set unfit_rows"):
-        fitting(trace, name="t", max_model_len=100, skip_unfit=False)
-    kept = fitting(trace, name="t", max_model_len=100, skip_unfit=True)
+def test_rows_that_the_model_cannot_be_asked_are_refused() -> None:
+    trace = read(row(0, 90, 20), row(1, 50, 50), row(2, 9, 1))
+    with pytest.raises(UsageError) as error:
+        fitting(trace, name="t", least_tokens=10, max_model_len=100, skip_unfit=False)
+    first, second = str(error.value).splitlines()
+    assert first.startswith("t:1: needs 110 tokens; the model takes 100: set unfit_rows: skip")
+    assert second.startswith("t:3: has 9 tokens in; the chat template and a word cost 10")
+
+
+def test_rows_that_the_model_cannot_be_asked_are_left_out_with_a_note() -> None:
+    trace = read(row(0, 90, 20), row(1, 50, 50), row(2, 9, 1))
+    kept = fitting(trace, name="t", least_tokens=1, max_model_len=100, skip_unfit=True)
     assert [(r.line, r.at_s) for r in kept.rows] == [(2, 0), (3, 1)]
-    assert kept.notes == ("t: 1 rows longer than the 100 tokens of the model were left out",)
-    with pytest.raises(UsageError, match="has no row of at most 1 tokens"):
-        fitting(trace, name="t", max_model_len=1, skip_unfit=True)
-    assert fitting(trace, name="t", max_model_len=None, skip_unfit=False) is trace
+    assert kept.notes == ("t: 1 rows shorter or longer than this model can be asked were left out",)
+    with pytest.raises(UsageError, match="has no row that this model can be asked"):
+        fitting(trace, name="t", least_tokens=1, max_model_len=1, skip_unfit=True)
+
+
+def test_without_a_known_limit_and_with_short_templates_every_row_fits() -> None:
+    trace = read(row(0, 10**6), row(1))
+    assert fitting(trace, name="t", least_tokens=1, max_model_len=None, skip_unfit=False) is trace

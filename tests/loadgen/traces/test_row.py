@@ -24,7 +24,7 @@ def test_missing_negative_and_broken_numbers_are_told() -> None:
         seconds({}, "t")
     with pytest.raises(BadRow, match="before the begin; expected a time of 0 or more"):
         seconds({"t": -0.5}, "t")
-    with pytest.raises(BadRow, match="n is 2.5"):
+    with pytest.raises(BadRow, match=r"n is 2\.5"):
         tokens({"n": 2.5}, "n")
     with pytest.raises(BadRow, match="n is -3"):
         tokens({"n": -3}, "n")
