@@ -93,7 +93,8 @@ def _one_token(client: ControlClient, workload: Workload, model: str) -> tuple[b
         asked = body(workload, prompt, model=model, continuous_usage=continuous, max_tokens=1)
         answer = client.post(workload.path, asked)
         if answer.status == 200:
-            return continuous, _check_stream(client, workload, answer)
+            check = _check_embedding if workload.endpoint == "embeddings" else _check_stream
+            return continuous, check(client, workload, answer)
         if answer.status not in (400, 422):
             break
     raise _refused(client, answer, f"POST {workload.path}")
@@ -111,6 +112,19 @@ def _check_stream(client: ControlClient, workload: Workload, answer: Answer) -> 
             fix="--target must be an OpenAI-compatible server that streams",
         )
     return next((c.usage.prompt_tokens for c in reversed(read) if c.usage and c.usage.prompt_tokens), None)
+
+
+def _check_embedding(client: ControlClient, workload: Workload, answer: Answer) -> int | None:
+    document = answer.json()
+    if not isinstance(document, Mapping) or not document.get("data"):
+        raise Failed(
+            "it did not answer with an embedding",
+            where=client.target.url + workload.path,
+            fix="--target must serve an embedding model",
+        )
+    usage = document.get("usage")
+    tokens = usage.get("prompt_tokens") if isinstance(usage, Mapping) else None
+    return tokens if isinstance(tokens, int) else None
 
 
 def _tokenizer(client: ControlClient, workload: Workload, model: str) -> Count | None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import socket
 from collections.abc import Callable
 from dataclasses import replace
@@ -99,3 +100,34 @@ def test_a_server_that_refuses_continuous_usage_is_asked_without(
         look(engine, workload(model="strict"))
     asked = [exchange.body for exchange in engine.exchanges(expect=2)]
     assert ["continuous_usage_stats" in body for body in asked] == [True, False]
+
+
+EMBEDDING = {"object": "list", "data": [{"embedding": [0.5]}], "usage": {"prompt_tokens": 9}}
+
+
+def embedder(workload: Make) -> Workload:
+    prompts = {"kind": "random_tokens", "input_tokens": 24}
+    return workload(endpoint="embeddings", prompts=prompts, sampling={}, model="embedder")
+
+
+def test_an_embedding_is_asked_without_a_stream_and_tells_what_its_prompt_cost(
+    engine: ScriptedEngine, workload: Make
+) -> None:
+    engine.define(json_answer("embedder", EMBEDDING))
+    probed = look(engine, embedder(workload))
+    assert probed.overhead_tokens == 9 - len(PROBE_WORDS)
+    asked = json.loads(engine.exchanges(expect=1)[0].body)
+    assert asked == {"model": "embedder", "input": " ".join(PROBE_WORDS)}
+
+
+def test_an_answer_without_an_embedding_is_told(engine: ScriptedEngine, workload: Make) -> None:
+    engine.define(json_answer("embedder", {"object": "list", "data": []}))
+    with pytest.raises(Failed, match="did not answer with an embedding"):
+        look(engine, embedder(workload))
+
+
+def test_the_longest_that_the_model_takes_is_known_from_the_list(
+    engine: ScriptedEngine, workload: Make
+) -> None:
+    assert look(engine, workload()).max_model_len == 2048
+    assert look(engine, workload(models={"scripted": 2})).max_model_len == 2048
