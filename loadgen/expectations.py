@@ -27,7 +27,8 @@ def expected(prompts: Sequence[Prompt]) -> dict[str, Any]:
     known = [tokens for tokens in inputs if tokens is not None]
     exact = len(known) == len(inputs)
     contexts = [context for prompt in prompts for context in _contexts(prompt)]
-    shared = _shared(prompts) + sum(before for before, _ in contexts)
+    told = exact or not contexts
+    shared = _shared(prompts) + sum(before for before, _ in contexts) if told else None
     total = sum(known) + sum(before + new for before, new in contexts) if exact else None
     outputs = [tokens for prompt in prompts for tokens in _outputs(prompt) if tokens is not None]
     return {
@@ -37,7 +38,7 @@ def expected(prompts: Sequence[Prompt]) -> dict[str, Any]:
         "output_tokens": _spread(outputs),
         "prompt_tokens_total": total,
         "shared_tokens": shared,
-        "shared_ratio": shared / total if total else None,
+        "shared_ratio": shared / total if shared is not None and total else None,
     }
 
 

@@ -14,7 +14,8 @@ from typing import Any
 from loadgen.prompts.sharegpt import read_sharegpt
 from loadgen.prompts.sources import Inputs
 from loadgen.traces.reading import Trace, read_trace
-from loadgen.workload import TEXT_KEYS, Endpoint, Workload
+from loadgen.traces.row import TraceRow
+from loadgen.workload import TEXT_KEYS, Workload
 from loadgen.workload_arrivals import TraceTimes
 from loadgen.workload_lengths import FromFile
 from loadgen.workload_prompts import OnePrompts, ShareGpt, TracePrompts, parts
@@ -24,6 +25,7 @@ from serving.config.load import validate
 from serving.errors import Problem, UsageError
 
 MOST_SAID = 10
+BODY_LENGTHS = frozenset({"max_tokens", "max_completion_tokens", "max_output_tokens"})
 
 
 def load(path: Path) -> Workload:
@@ -56,10 +58,10 @@ def read_inputs(workload: Workload) -> Inputs:
                 case ShareGpt():
                     conversations[section.file] = read_sharegpt(_text(section.file), name=section.file)
                 case TracePrompts():
-                    traces[section.file] = _trace(section, workload.endpoint)
+                    traces[section.file] = _trace(section, workload)
                 case TraceTimes() if section.file is not None:
                     times = read_trace(
-                        _text(section.file).split("\n"),
+                        _lines(section.file),
                         name=section.file,
                         form=section.format,
                         times_only=True,
@@ -100,23 +102,33 @@ def _file_sections(workload: Workload) -> Iterator[FromFile | TraceTimes | OnePr
                 yield value
 
 
-def _trace(section: TracePrompts, endpoint: Endpoint) -> Trace:
+def _trace(section: TracePrompts, workload: Workload) -> Trace:
     trace = read_trace(
-        _text(section.file).split("\n"),
+        _lines(section.file),
         name=section.file,
         form=section.format,
         rows=section.rows,
         skip_unfit=section.unfit_rows == "skip",
     )
-    key = TEXT_KEYS[endpoint]
     wrong = [
-        Problem(f"body has no {key}", f"{section.file}:{row.line}", f"endpoint {endpoint} needs it")
+        Problem(what, f"{section.file}:{row.line}", fix)
         for row in trace.rows
-        if row.body and key not in row.body
+        for what, fix in _lacking(row, workload)
     ]
     if wrong:
         raise UsageError.of(wrong[:MOST_SAID])
     return trace
+
+
+def _lacking(row: TraceRow, workload: Workload) -> Iterator[tuple[str, str]]:
+    """What a row's own body does not say and must: what is asked, and how long the answer may be."""
+    key = TEXT_KEYS[workload.endpoint]
+    if row.body and key not in row.body:
+        yield f"body has no {key}", f"endpoint {workload.endpoint} needs it"
+    if row.input_tokens is None and workload.endpoint != "embeddings":
+        told = row.output_tokens or workload.sampling.max_tokens or BODY_LENGTHS & row.body.keys()
+        if not told:
+            yield "has no length of the answer", "expected output_tokens, or max_tokens in body or sampling"
 
 
 def _located(value: Any, path: KeyPath, document: Document, problems: list[Problem]) -> Any:
@@ -129,7 +141,8 @@ def _located(value: Any, path: KeyPath, document: Document, problems: list[Probl
     if isinstance(value.get("file"), str):
         file = (Path(document.name).parent / value["file"]).absolute()
         try:
-            content = hashlib.sha256(file.read_bytes()).hexdigest()
+            with file.open("rb") as stream:
+                content = hashlib.file_digest(stream, "sha256").hexdigest()
         except OSError as error:
             what = f"'{value['file']}' cannot be read: {error.strerror}"
             fix = f"it is looked for at {file}"
@@ -143,12 +156,18 @@ def _located(value: Any, path: KeyPath, document: Document, problems: list[Probl
     return made
 
 
-def _text(file: str) -> str:
+def _lines(file: str) -> Iterator[str]:
+    """The lines of a file that may be large."""
     try:
-        return Path(file).read_text(encoding="utf-8-sig")
+        with Path(file).open(encoding="utf-8-sig") as stream:
+            yield from stream
     except UnicodeDecodeError as error:
         raise UsageError(
             f"is not UTF-8 text (byte {error.start})", where=file, fix="save it as UTF-8"
         ) from None
     except OSError as error:
         raise UsageError(f"cannot be read: {error.strerror}", where=file) from None
+
+
+def _text(file: str) -> str:
+    return "".join(_lines(file))

@@ -110,6 +110,10 @@ class Workload(Section):
             if self.endpoint == "embeddings":
                 if here is not None or there is not None:
                     raise ValueError("embeddings have no answers to give a length; remove output_tokens")
+            elif isinstance(prompts, ShareGpt) and here is None and there is not None:
+                raise ValueError(
+                    "the file says how long answers are; give prompts.output_tokens, not sampling.max_tokens"
+                )
             elif here is None and there is None and not tells_itself:
                 raise ValueError("the answers have no length; give prompts.output_tokens")
             elif there is not None and here is not None:

@@ -18,6 +18,10 @@ def test_what_cannot_be_counted_is_unknown_and_not_zero() -> None:
     assert told["shared_ratio"] is None
 
 
+def test_what_turns_share_is_unknown_where_their_beginning_is() -> None:
+    assert expected([Prompt("a", "", None, 5, turns=(Turn("", 7, 5),))])["shared_tokens"] is None
+
+
 def test_a_block_is_shared_from_its_second_use_and_only_behind_the_same_beginning() -> None:
     def prompt(*names: str) -> Prompt:
         return Prompt("a", "", 100, 1, blocks=tuple((name, 40) for name in names))

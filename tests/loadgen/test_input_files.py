@@ -71,8 +71,23 @@ def test_wrong_rows_of_all_files_are_told_together(tmp_path: Path) -> None:
     ]
 
 
+def test_a_body_must_say_how_long_its_answer_may_be(tmp_path: Path) -> None:
+    rows = [
+        '{"at_s": 0, "body": {"messages": []}}',
+        '{"at_s": 1, "body": {"messages": []}, "output_tokens": 3}',
+        '{"at_s": 2, "body": {"messages": [], "max_completion_tokens": 3}}',
+    ]
+    file = write(tmp_path, TRACE, trace="\n".join(rows))
+    assert refusal(file) == [
+        "data/t.jsonl:1: has no length of the answer; "
+        "expected output_tokens, or max_tokens in body or sampling"
+    ]
+    write(tmp_path, TRACE + "sampling: {max_tokens: 5}\n", trace="\n".join(rows))
+    assert load(file).sampling.max_tokens == 5
+
+
 def test_a_body_must_be_one_of_the_workloads_endpoint(tmp_path: Path) -> None:
-    told = refusal(write(tmp_path, TRACE, trace='{"at_s": 0, "body": {"prompt": "x"}}\n'))
+    told = refusal(write(tmp_path, TRACE, trace='{"at_s": 0, "body": {"prompt": "x", "max_tokens": 1}}\n'))
     assert told == ["data/t.jsonl:1: body has no messages; endpoint chat needs it"]
 
 

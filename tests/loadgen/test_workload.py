@@ -165,3 +165,10 @@ def test_every_part_of_a_mix_needs_a_length_of_answers(tmp_path: Path) -> None:
     text = f"{CHAT.splitlines()[0]}\n{CHAT.splitlines()[1]}\nprompts: {{kind: mix, of: [{parts}, {parts}]}}\n"
     assert "give prompts.output_tokens" in refusals(tmp_path, text)
     assert read(tmp_path, text + "sampling: {max_tokens: 8}\n").sampling.max_tokens == 8
+
+
+def test_lengths_of_a_sharegpt_file_are_not_said_twice(tmp_path: Path) -> None:
+    text = "\n".join([*CHAT.splitlines()[:2], "prompts: {kind: sharegpt, file: x.json}", ""])
+    assert read(tmp_path, text).sampling.max_tokens is None
+    said = refusals(tmp_path, text + "sampling: {max_tokens: 8}\n")
+    assert "the file says how long answers are; give prompts.output_tokens" in said
