@@ -42,12 +42,24 @@ def test_a_taken_port_is_said_before_the_engine_is_started(
     assert "importing" not in said
 
 
-def test_a_flag_the_engine_does_not_know_is_its_cause_in_one_line(
+def test_a_flag_that_vllm_does_not_know_is_said_before_the_engine_is_started(
     tiny_llama: Path, environment: Environment, tmp_path: Path
 ) -> None:
     path = write_deployment(tmp_path, model=tiny_llama)
     with serve(path, "--set", "engine.args.no-such-flag=1") as running:
+        assert running.process.wait(60) in (1, 2)
+    said = running.said.read_text()
+    assert "no-such-flag" in said
+    assert "importing" not in said
+
+
+def test_what_the_engine_dies_of_at_its_start_is_its_cause_in_one_line(
+    tiny_llama: Path, environment: Environment, tmp_path: Path
+) -> None:
+    path = write_deployment(tmp_path, model=tiny_llama)
+    with serve(path, "--set", f"engine.args.tokenizer={tmp_path}") as running:
         assert running.process.wait(120) == 1
-    last = running.said.read_text().strip().splitlines()
-    assert any("no-such-flag" in line and ".log" in line for line in last)
-    assert "Traceback" not in running.said.read_text()
+    said = running.said.read_text()
+    assert any("tokenizer" in line and ".log" in line for line in said.splitlines()[-2:])
+    assert "starting it again" not in said
+    assert "Traceback" not in said
