@@ -19,8 +19,6 @@ from dataclasses import dataclass
 PREFIX = "tp-"
 SECRET_BYTES = 32
 ID_DIGITS = 12
-MIN_CHARS = 20
-"""A shorter key cannot be random enough for a fast hash."""
 _HASH = re.compile(r"sha256:[0-9a-f]{64}")
 _NOBODY = "0" * 64
 

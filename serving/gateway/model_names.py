@@ -29,7 +29,7 @@ class ModelNames:
         try:
             return rename_model(body, self._aliases)
         except TooIntricate as error:
-            message = "the request body has too many parts to look for its model; send `model` first"
+            message = "the request body has too many parts to look for its model; say the model's own name"
             raise Refused(400, message, code="invalid_body") from error
 
     def listing(self, found: Match) -> tuple[str, Callable[[bytes], bytes] | None]:

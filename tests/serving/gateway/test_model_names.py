@@ -21,7 +21,7 @@ def test_without_aliases_a_body_is_not_looked_at() -> None:
 
 
 def test_a_body_with_too_many_parts_is_the_clients_to_order() -> None:
-    with pytest.raises(Refused, match="send `model` first") as caught:
+    with pytest.raises(Refused, match="too many parts") as caught:
         ModelNames({"a": "b"}).put_right(b"[" * (MAX_MARKS + 1))
     assert caught.value.status == 400
 
