@@ -1,38 +1,37 @@
 """From the raw bytes of one exchange and the stamps of their reads to its record.
 
 Owns: the definitions of when output began and ended, and what made a request ok, failed or cut.
-Knows nothing about sockets, files or who else is streaming. It works in slices, so that a long
-answer can be read while other streams are being stamped.
+Knows nothing about sockets, files or who else is streaming: it is done after the stream has ended,
+and not in the process that stamps (deploy/decisions/0005).
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import Any
 
 from loadgen.records import Outcome, Planned, RequestRecord
 from serving.wire import chunks, problems, sse
 from serving.wire.chunks import Chunk, EventClass, Usage
-from serving.wire.http1 import ResponseFraming, Segment
+from serving.wire.http1 import BrokenMessage, ResponseFraming
 
-SLICE_BYTES = 4096
-"""About 15 events: the longest that the stamps of other streams are kept waiting (docs/load.md)."""
+EMBEDDINGS_PATH = "/v1/embeddings"
+"""Its answers are no streams: the whole answer is one output event, with the stamp of its last byte."""
 
 
 @dataclass(slots=True)
 class Capture:
-    """What was seen of one exchange. Stamps are raw `perf_counter_ns`; `ends[i]` is the number of
-    bytes received when read i was stamped with `stamps[i]`."""
+    """What was seen of one exchange. Stamps are raw `perf_counter_ns`: `stamps[i]` is the read that
+    gave `parts[i]`."""
 
     t_sent_ns: int
     t_end_ns: int = 0
     parts: list[bytes] = field(default_factory=list)
     stamps: list[int] = field(default_factory=list)
-    ends: list[int] = field(default_factory=list)
-    framing: ResponseFraming = field(default_factory=ResponseFraming)
-    """Was fed all of `parts`, or up to the one that is no HTTP."""
     closed: bool = False
     """The peer closed the connection."""
     cut: bool = False
@@ -41,35 +40,57 @@ class Capture:
     """What broke the exchange, where it was not the server's own answer."""
 
 
-def record(capture: Capture, planned: Planned, *, origin_ns: int, measure_start_ns: int) -> RequestRecord:
-    """The record of an exchange, in one go."""
-    steps = record_in_slices(capture, planned, origin_ns=origin_ns, measure_start_ns=measure_start_ns)
-    while True:
+@dataclass(slots=True)
+class _Answer:
+    """The bytes of an exchange with their HTTP framing."""
+
+    raw: bytes
+    framing: ResponseFraming
+    broken: str | None
+
+    @classmethod
+    def of(cls, capture: Capture) -> _Answer:
+        raw, framing, broken = b"".join(capture.parts), ResponseFraming(), None
         try:
-            next(steps)
-        except StopIteration as end:
-            made: RequestRecord = end.value
-            return made
+            framing.feed(raw)
+        except BrokenMessage as error:
+            broken = f"not an HTTP answer: {error}"
+        if capture.closed:
+            framing.close()
+        return cls(raw, framing, broken)
+
+    @property
+    def kind(self) -> str:
+        """The media type."""
+        return (self.framing.header("content-type") or "").partition(";")[0].strip().lower()
+
+    @property
+    def streams(self) -> bool:
+        return self.framing.status == 200 and self.kind == "text/event-stream"
+
+    def body(self) -> bytes:
+        """Without head and chunks."""
+        return b"".join(self.raw[s.raw_start : s.raw_start + s.length] for s in self.framing.segments)
 
 
-def record_in_slices(
-    capture: Capture, planned: Planned, *, origin_ns: int, measure_start_ns: int
-) -> Generator[None, None, RequestRecord]:
-    """The record of an exchange as the generator's value; it yields after each slice of work.
+def record(
+    capture: Capture, planned: Planned, *, origin_ns: int, measure_start_ns: int, worker: int = 0
+) -> RequestRecord:
+    """The record of an exchange.
 
     Intended times are relative to `measure_start_ns`, the record's to `origin_ns` (both raw stamps).
     """
-    framing, raw = capture.framing, b"".join(capture.parts)
-    stamps = _Stamps(capture, origin_ns)
+    answer = _Answer.of(capture)
+    stamps = _Stamps(capture, answer.framing, origin_ns)
     seen = _Seen(stamps)
-    if _is_stream(framing):
+    if answer.streams:
         decoder = sse.SseDecoder()
-        for piece in _slices(raw, framing.segments):
-            seen.take(decoder.feed(piece))
-            yield
+        seen.take(decoder.feed(answer.body()))
         seen.take(filter(None, [decoder.close()]))
-    failure = capture.error or _failure(capture, seen, raw)
-    intended, head, usage = planned.t_intended_ns, framing.head_bytes, seen.usage
+    elif planned.path == EMBEDDINGS_PATH and answer.framing.status == 200:
+        seen.take_whole(answer.body(), len(answer.raw))
+    failure = capture.error or answer.broken or _failure(answer, seen)
+    intended, head, usage = planned.t_intended_ns, answer.framing.head_bytes, seen.usage
     return RequestRecord(
         index=planned.index,
         phase=planned.phase,
@@ -78,12 +99,12 @@ def record_in_slices(
         t_intended_ns=None if intended is None else intended + measure_start_ns - origin_ns,
         t_sent_ns=capture.t_sent_ns - origin_ns,
         t_end_ns=capture.t_end_ns - origin_ns,
-        t_headers_ns=_Stamps(capture, origin_ns).at_raw(head) if head else None,
+        t_headers_ns=_Stamps(capture, answer.framing, origin_ns).at_raw(head) if head else None,
         t_first_visible_ns=seen.first_visible_ns,
         output_ns=tuple(seen.output_ns),
         output_tokens_by_event=chunks.tokens_by_output_event(seen.chunks),
         events=dict(seen.counts),
-        http_status=framing.status or None,
+        http_status=answer.framing.status or None,
         prompt_tokens=usage.prompt_tokens if usage else None,
         cached_tokens=usage.cached_tokens if usage else None,
         output_tokens=usage.completion_tokens if usage else None,
@@ -91,30 +112,43 @@ def record_in_slices(
         finish_reason=seen.finish_reason,
         request_id=seen.request_id,
         error="the run ended before the answer did" if capture.cut else failure,
-        bytes_in=len(raw),
+        bytes_in=len(answer.raw),
+        worker=worker,
     )
+
+
+def answer_text(capture: Capture) -> str | None:
+    """The visible text of a complete answer, for the next turn of its conversation; None if it failed."""
+    answer = _Answer.of(capture)
+    seen = _Seen(_Stamps(capture, answer.framing, 0))
+    if answer.streams:
+        seen.take(sse.decode(answer.body()))
+    if capture.cut or capture.error or answer.broken or _failure(answer, seen):
+        return None
+    return "".join(chunk.visible_text for chunk in seen.chunks)
 
 
 class _Stamps:
     """From offsets to the stamps of the reads that delivered them; asked in ascending order only."""
 
-    def __init__(self, capture: Capture, origin_ns: int) -> None:
-        self._capture, self._origin_ns = capture, origin_ns
+    def __init__(self, capture: Capture, framing: ResponseFraming, origin_ns: int) -> None:
+        self._stamps, self._segments, self._origin_ns = capture.stamps, framing.segments, origin_ns
+        self._ends = list(accumulate(map(len, capture.parts)))
         self._segment = self._read = 0
 
     def at_body(self, body_end: int) -> int:
         """The stamp of the read that completed the first `body_end` bytes of the body."""
-        segments = self._capture.framing.segments
+        segments = self._segments
         while (part := segments[self._segment]).body_start + part.length < body_end:
             self._segment += 1
         return self.at_raw(part.raw_start + body_end - part.body_start)
 
     def at_raw(self, raw_end: int) -> int:
         """The stamp of the read that completed the first `raw_end` raw bytes."""
-        ends = self._capture.ends
+        ends = self._ends
         while ends[self._read] < raw_end:
             self._read += 1
-        return self._capture.stamps[self._read] - self._origin_ns
+        return self._stamps[self._read] - self._origin_ns
 
 
 @dataclass(slots=True)
@@ -138,6 +172,22 @@ class _Seen:
             if not event.truncated:
                 self._take(chunks.classify(event), event.end)
 
+    def take_whole(self, body: bytes, raw_end: int) -> None:
+        """Take in an answer of embeddings: no tokens come out, and all of it comes at once."""
+        try:
+            document = json.loads(body)
+        except ValueError:
+            document = None
+        if not isinstance(document, Mapping) or "data" not in document:
+            self.error = f"no embeddings but {body[:80].decode(errors='replace')!r}"
+            return
+        stamp_ns = self.stamps.at_raw(raw_end)
+        usage: Mapping[str, Any] = document.get("usage") or {}
+        self.counts["embedding"] += 1
+        self.output_ns.append(stamp_ns)
+        self.usage = Usage(prompt_tokens=usage.get("prompt_tokens"), completion_tokens=0)
+        self.done = True
+
     def _take(self, chunk: Chunk, end: int) -> None:
         self.chunks.append(chunk)
         self.counts[chunk.event_class.value] += 1
@@ -153,48 +203,26 @@ class _Seen:
         self.done = self.done or chunk.event_class is EventClass.DONE
 
 
-def _slices(raw: bytes, segments: Sequence[Segment]) -> Iterator[bytes]:
-    """The body in order, in pieces of about SLICE_BYTES."""
-    pieces: list[bytes] = []
-    size = 0
-    for part in segments:
-        for start in range(part.raw_start, part.raw_start + part.length, SLICE_BYTES):
-            piece = raw[start : min(start + SLICE_BYTES, part.raw_start + part.length)]
-            pieces.append(piece)
-            size += len(piece)
-            if size >= SLICE_BYTES:
-                yield b"".join(pieces)
-                pieces, size = [], 0
-    if pieces:
-        yield b"".join(pieces)
-
-
-def _is_stream(framing: ResponseFraming) -> bool:
-    kind = framing.header("content-type") or ""
-    return framing.status == 200 and kind.partition(";")[0].strip().lower() == "text/event-stream"
-
-
 def _outcome(capture: Capture, failure: str | None) -> Outcome:
     if capture.cut:
         return "cut"
     return "failed" if failure else "ok"
 
 
-def _failure(capture: Capture, seen: _Seen, raw: bytes) -> str | None:
+def _failure(answer: _Answer, seen: _Seen) -> str | None:
     """Why what came is not a complete answer; None if it is."""
-    framing = capture.framing
+    framing = answer.framing
     if framing.head_bytes is None:
         return "the server closed without an answer"
     if framing.status != 200:
-        body = b"".join(raw[part.raw_start : part.raw_start + part.length] for part in framing.segments)
-        return f"HTTP {framing.status}: {_message(body) or framing.reason}".rstrip(": ")
-    if not _is_stream(framing):
-        return f"answered with {framing.header('content-type') or 'no content type'} and not a stream"
+        return f"HTTP {framing.status}: {_message(answer.body()) or framing.reason}".rstrip(": ")
     if seen.error:
-        return f"error in the stream: {seen.error}"
-    if not seen.done and not seen.finish_reason:
-        return "the stream broke off before its end"
-    return None
+        return f"error in the stream: {seen.error}" if answer.streams else seen.error
+    if seen.done or (answer.streams and seen.finish_reason):
+        return None
+    if not answer.streams:
+        return f"answered with {framing.header('content-type') or 'no content type'} and not a stream"
+    return "the stream broke off before its end"
 
 
 def _message(body: bytes) -> str | None:

@@ -1,71 +1,90 @@
-"""Turns captures into records while the run goes on, and appends them to the run folder.
+"""Hands finished exchanges to the reading process, and hears what they came to.
 
-Owns: the queue between the hot path and the record, and how long reading may keep stamps waiting.
-Knows nothing about sockets or locust: who else hears of a record is a function that comes in.
-
-Reading happens in one greenlet, a slice at a time with a turn of the event loop between slices: the
-stamps of running streams wait for one slice at most, however long an ended answer was and however
-many ended at once (docs/load.md has the figures).
+Owns: the queue between the hot path and the spool, and the reading process. Knows nothing about sockets,
+or who else hears: that is a function that comes in. See deploy/decisions/0005.
 """
 
 from __future__ import annotations
 
+import os
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TextIO
+from pathlib import Path
 
 import gevent
 from gevent.queue import Queue
+from gevent.subprocess import PIPE, Popen
 
-from loadgen.parse import Capture, record_in_slices
-from loadgen.records import Planned, RequestRecord
+from loadgen.frames import Frame
+from loadgen.parse import Capture
+from loadgen.reading import Heard, Order
+from loadgen.records import Planned
+from loadgen.spool import SpoolWriter
+from serving.errors import Failed
+
+ROOT = Path(__file__).parents[1]
 
 
 @dataclass(slots=True)
 class Recorder:
     """Takes captures from the dispatcher; `finish` waits until all of them are records on disk."""
 
-    out: TextIO
-    origin_ns: int
-    heard: Callable[[RequestRecord], None] = lambda _: None
-    slice_max_s: float = 0.0
+    order: Order
+    heard: Callable[[Heard], None] = lambda _: None
+    taken: int = 0
+    read: int = 0
+    reading_s: float = 0.0
+    """How long the reading went on after the last exchange had ended."""
     _queue: Queue = field(default_factory=Queue)
-    _worker: gevent.Greenlet | None = None
+    _writer: gevent.Greenlet | None = None
+    _listener: gevent.Greenlet | None = None
+    _process: Popen | None = None
 
     def start(self) -> None:
-        """Begin to read captures."""
-        self._worker = gevent.spawn(self._run)
+        """Start the reading process; it waits for what is taken."""
+        places = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+        self._process = Popen(
+            [sys.executable, "-m", "loadgen.reading", self.order.to_json()],
+            stdin=PIPE,
+            stdout=PIPE,
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(places)},
+        )
+        self._writer = gevent.spawn(self._write)
+        self._listener = gevent.spawn(self._listen)
 
     def take(self, planned: Planned, capture: Capture, measure_start_ns: int) -> None:
         """Queue a finished capture; costs the hot path nothing."""
-        self._queue.put((planned, capture, measure_start_ns))
+        self.taken += 1
+        self._queue.put(Frame(planned, capture, measure_start_ns))
 
     def finish(self) -> None:
-        """Return when every capture taken so far is on disk."""
+        """Return when every capture taken so far is on disk. Raises: Failed if the reading process died."""
+        began = time.monotonic()
         self._queue.put(None)
-        if self._worker is not None:
-            self._worker.join()
+        assert self._process is not None  # start
+        gevent.joinall([self._writer])
+        self._process.stdin.close()
+        gevent.joinall([self._listener])
+        code = self._process.wait()
+        self.reading_s = time.monotonic() - began
+        if code != 0 or self.read != self.taken:
+            raise Failed(
+                f"the reading process ended with {code} after {self.read} of {self.taken} answers",
+                where=str(self.order.spool),
+                fix="what it did not read is still there; read what it said in the log above",
+            )
 
-    def _run(self) -> None:
-        while (item := self._queue.get()) is not None:
-            made = self._read(*item)
-            self.out.write(made.to_json() + "\n")
-            self.out.flush()
-            self.heard(made)
+    def _write(self) -> None:
+        pool = gevent.get_hub().threadpool
+        with SpoolWriter(self.order.spool) as spool:
+            while (frame := self._queue.get()) is not None:
+                # In a thread: a disk that is slow for a moment must not hold up the stamps.
+                pool.apply(spool.append, (frame,))
 
-    def _read(self, planned: Planned, capture: Capture, measure_start_ns: int) -> RequestRecord:
-        steps = record_in_slices(
-            capture, planned, origin_ns=self.origin_ns, measure_start_ns=measure_start_ns
-        )
-        while True:
-            began = time.perf_counter_ns()
-            try:
-                next(steps)
-            except StopIteration as end:
-                made: RequestRecord = end.value
-                return made
-            finally:
-                took_s = (time.perf_counter_ns() - began) / 1e9
-                self.slice_max_s = max(self.slice_max_s, took_s)
-            gevent.sleep(0)
+    def _listen(self) -> None:
+        assert self._process is not None  # start
+        for line in self._process.stdout:
+            self.read += 1
+            self.heard(Heard.from_json(line))

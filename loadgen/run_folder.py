@@ -57,9 +57,13 @@ class Account:
     ended: str
     sent: int
     cpu_ratio: float
-    """Share of one core that the sending process used during the measured phase."""
-    parse_slice_max_s: float
-    """The longest that other streams' stamps were kept waiting by the reading of ended ones."""
+    """Share of one core that the sending process used during the measured phase (not the reading one's)."""
+    reading_s: float = 0.0
+    """How long the reading of ended streams went on after the last one had ended."""
+    workers: int = 1
+    """Sending processes. `cpu_ratio` is that of the busiest, `sent` that of all."""
+    other_clocks: int = 0
+    """Workers on other machines: only intervals within their records are exact."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
-"""One sending of a prepared run folder, inside a gevent process.
+"""One sending of a prepared run folder, or of one worker's share of it, inside a gevent process.
 
 Owns: putting the pieces together (connections, dispatcher, recorder, scraper), and the order in which
-they end. Knows nothing about locust, the command line or summaries.
+they end. Knows nothing about locust, the command line, other workers or summaries.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from typing import Any, TextIO
@@ -17,16 +17,36 @@ from typing import Any, TextIO
 import gevent
 from gevent.event import Event
 
-from loadgen.dispatch import NS, Dispatcher, Ended, Plan
+from loadgen.conversation import body_of_turn
+from loadgen.dispatch import LEAD_NS, NS, Dispatcher, Ended, Plan, Slots
 from loadgen.limits import Limits
+from loadgen.live import Live
 from loadgen.parse import Capture
+from loadgen.reading import Heard, Order
 from loadgen.recorder import Recorder
-from loadgen.records import Planned, RequestRecord
+from loadgen.records import Planned
 from loadgen.run_folder import Account, Manifest, RunFolder
 from loadgen.scrape import Scraper
 from loadgen.server_metrics import ServerSample
+from loadgen.stats.plan import Slo
 from loadgen.stream import Connections, exchange
 from loadgen.target import Target, key_from, parse_target, request_bytes
+from loadgen.thinning import share, thin
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Which worker of how many this process is."""
+
+    worker: int = 0
+    workers: int = 1
+
+
+ALL = Part()
+
+
+def _soon() -> int:
+    return time.perf_counter_ns() + LEAD_NS
 
 
 @dataclass(slots=True)
@@ -34,9 +54,17 @@ class Session:
     """Sends a folder's timetable. `stop` may be called from any greenlet, at any time, more than once."""
 
     folder: RunFolder
-    heard: Callable[[RequestRecord], None] = lambda _: None
+    out: RunFolder | None = None
+    """Where records and account go; None: to `folder`."""
+    part: Part = ALL
+    scrapes: bool = True
+    starts_at_ns: Callable[[], int] = _soon
+    """See `Dispatcher`: how workers wait for each other."""
+    heard: Callable[[Heard], None] = lambda _: None
     limits: Limits = field(default_factory=Limits)
+    _live: Live = field(default_factory=Live)
     _dispatcher: Dispatcher | None = None
+    _recorder: Recorder | None = None
     _stopped: bool = False
     _done: Event = field(default_factory=Event)
 
@@ -47,38 +75,50 @@ class Session:
         finally:
             self._done.set()
 
-    def stop(self) -> None:
+    def stop(self, *, wait: bool = True) -> None:
         """End the sending, drain, and return when the folder is whole. A second call cuts what is left."""
         again, self._stopped = self._stopped, True
         if self._dispatcher is not None:
-            self._dispatcher.stop(cut=again)
-        self._done.wait()
+            gevent.spawn(self._dispatcher.stop, cut=again)
+        if wait:
+            self._done.wait()
+
+    def live(self) -> Live:
+        """What it has come to so far."""
+        if self._dispatcher is not None and self._recorder is not None:
+            self._live.sent = self._dispatcher.sent
+            self._live.in_flight = self._dispatcher.in_flight
+            self._live.unread = self._recorder.taken - self._recorder.read
+        return self._live
 
     def _run(self) -> Ended:
-        manifest, timetable = self.folder.manifest(), self.folder.timetable()
+        manifest = self.folder.manifest()
+        timetable = thin(self.folder.timetable(), self.part.worker, self.part.workers, seed=manifest.seed)
         origin_ns = manifest.clock["perf_counter_ns"]
+        out = self.out or self.folder
         target = parse_target(manifest.target, api_key=key_from(os.environ))
         with ExitStack() as stack:
-            records = stack.enter_context(self.folder.records_path.open("a", encoding="utf-8"))
-            samples = stack.enter_context((self.folder.path / "server.jsonl").open("a", encoding="utf-8"))
+            samples = stack.enter_context((out.path / "server.jsonl").open("a", encoding="utf-8"))
             connections = Connections.to(target, connect_timeout_s=self.limits.connect_s)
             stack.callback(connections.close)
-            recorder = Recorder(records, origin_ns, self.heard)
-            scraper = Scraper(manifest.metrics_urls, origin_ns=origin_ns, sink=_line_writer(samples))
+            order = Order(out.path / "spool", out.records_path, origin_ns, slo_of(manifest), self.part.worker)
+            recorder = self._recorder = Recorder(order, self._hear)
+            urls = manifest.metrics_urls if self.scrapes else ()
+            scraper = Scraper(urls, origin_ns=origin_ns, sink=_line_writer(samples))
             cpu = _CpuMeter()
 
             def between() -> None:
                 cpu.mark()
                 scraper.edge()
 
-            dispatcher = Dispatcher(
-                plan_of(manifest, timetable),
+            dispatcher = self._dispatcher = Dispatcher(
+                plan_of(manifest, timetable, self.part),
                 send=_sender(connections, target, manifest, timetable),
                 sink=recorder.take,
                 between=between,
+                starts_at_ns=self.starts_at_ns,
                 limits=self.limits,
             )
-            self._dispatcher = dispatcher
             if self._stopped:
                 gevent.spawn(dispatcher.stop)
             # What exists now lives as long as the run: the collector need not look at it while streams run.
@@ -87,41 +127,69 @@ class Session:
             recorder.start()
             scraper.start()
             ended = dispatcher.run()
-            recorder.finish()
             scraper.stop()
+            recorder.finish()
             account = Account(
                 measure_start_ns=dispatcher.measure_start_ns - origin_ns,
                 ended=ended,
                 sent=dispatcher.sent,
                 cpu_ratio=cpu.ratio(),
-                parse_slice_max_s=recorder.slice_max_s,
+                reading_s=recorder.reading_s,
+                workers=self.part.workers,
             )
-            self.folder.write_json("dispatch.json", asdict(account))
+            out.write_json("dispatch.json", asdict(account))
         return ended
 
+    def _hear(self, heard: Heard) -> None:
+        if heard.tally is None:
+            self._live.warmup += 1
+        else:
+            self._live.add(heard.kind, heard.tally)
+        self.heard(heard)
 
-def plan_of(manifest: Manifest, timetable: tuple[Planned, ...]) -> Plan:
-    """The timetable by phase, with the bounds of a closed loop."""
+
+def slo_of(manifest: Manifest) -> Slo:
+    """The objectives of a normalized workload."""
+    slo = manifest.workload.get("slo") or {}
+    return Slo(ttft_s=slo.get("ttft"), tpot_s=slo.get("tpot"), e2e_s=slo.get("e2e"))
+
+
+def plan_of(manifest: Manifest, timetable: Sequence[Planned], part: Part = ALL) -> Plan:
+    """A worker's timetable by phase, with its share of the slots of a closed loop."""
     arrival = manifest.workload["arrival"]
+
+    def mine(number: int) -> int:
+        return share(number, part.worker, part.workers)
+
+    slots: tuple[Slots, ...] = ()
+    if arrival.get("concurrency"):
+        slots = (Slots(mine(arrival["concurrency"]), arrival.get("duration")),)
+    elif any(stage.get("concurrency") for stage in arrival.get("stages", ())):
+        slots = tuple(Slots(mine(stage["concurrency"]), stage["duration"]) for stage in arrival["stages"])
     return Plan(
         warmup=[planned for planned in timetable if planned.phase == "warmup"],
         measured=[planned for planned in timetable if planned.phase == "measure"],
-        concurrency=arrival.get("concurrency"),
-        duration_s=arrival.get("duration"),
+        slots=slots,
+        warmup_concurrency=max(1, mine(4)),
     )
 
 
 def _sender(
-    connections: Connections, target: Target, manifest: Manifest, timetable: tuple[Planned, ...]
-) -> Callable[[Planned, Capture], None]:
-    """A function that sends one planned request; every request's bytes are made here, before the run."""
-    made = {
-        planned.index: request_bytes(
-            target, planned.path, planned.body, request_id=f"{manifest.salt}-{planned.index}"
-        )
-        for planned in timetable
-    }
-    return lambda planned, capture: exchange(connections, made[planned.index], capture)
+    connections: Connections, target: Target, manifest: Manifest, timetable: Sequence[Planned]
+) -> Callable[[Planned, Capture, Sequence[str]], None]:
+    """A function that sends one planned request. Bytes are made here, before the run, where nothing in
+    them waits for an answer."""
+
+    def bytes_of(planned: Planned, answers: Sequence[str]) -> bytes:
+        body = body_of_turn(planned.body, answers) if planned.turn else planned.body
+        return request_bytes(target, planned.path, body, request_id=f"{manifest.salt}-{planned.index}")
+
+    made = {planned.index: bytes_of(planned, ()) for planned in timetable if not planned.turn}
+
+    def send(planned: Planned, capture: Capture, answers: Sequence[str]) -> None:
+        exchange(connections, made.get(planned.index) or bytes_of(planned, answers), capture)
+
+    return send
 
 
 def _line_writer(file: TextIO) -> Callable[[ServerSample], None]:
@@ -148,14 +216,13 @@ class _CpuMeter:
         return (cpu_b - cpu_a) * NS / max(1, wall_b - wall_a)
 
 
-def as_locust_row(record: RequestRecord) -> dict[str, Any]:
-    """The fields of locust's request event for a record: e2e in ms under the name of the prompt's kind."""
-    end_ns = record.output_ns[-1] if record.output_ns else record.t_end_ns
+def as_locust_row(heard: Heard) -> dict[str, Any]:
+    """The fields of locust's request event: e2e in ms, not rounded, under the name of the prompt's kind."""
     return {
         "request_type": "POST",
-        "name": record.kind,
-        "response_time": (end_ns - record.t_sent_ns) / 1e6,
-        "response_length": record.bytes_in,
-        "exception": None if record.outcome == "ok" else RuntimeError(record.error or record.outcome),
+        "name": heard.kind,
+        "response_time": heard.e2e_s * 1e3,
+        "response_length": heard.bytes_in,
+        "exception": None if heard.error is None else RuntimeError(heard.error),
         "context": {},
     }

@@ -1,7 +1,8 @@
-"""The hot path: send prepared bytes, stamp every read of the answer, keep connections alive.
+"""The hot path: send prepared bytes, read the answer, keep connections alive.
 
-Owns: sockets and the moment a stamp is taken. Knows nothing about what the bytes mean: they are read
-after the stream has ended (`loadgen.parse`). Needs gevent; one greenlet runs one exchange.
+Owns: sockets, and which way an answer is read: by the event loop's watcher (`loadgen.reader`), or by a
+greenlet where TLS stands between socket and bytes. Knows nothing about what the bytes mean: they are
+parsed after the stream has ended (`loadgen.parse`). Needs gevent; one greenlet runs one exchange.
 """
 
 from __future__ import annotations
@@ -15,11 +16,10 @@ import gevent
 from gevent import select, socket, ssl
 
 from loadgen.parse import Capture
+from loadgen.reader import READ_BYTES, Reader
 from loadgen.target import Target
 from serving.errors import Failed
 from serving.wire.http1 import BrokenMessage, ResponseFraming
-
-READ_BYTES = 65_536
 
 
 class Cut(gevent.GreenletExit):  # type: ignore[misc]  # gevent ships no types for it
@@ -111,11 +111,11 @@ def exchange(connections: Connections, request: bytes, capture: Capture) -> None
     now = time.perf_counter_ns
     capture.t_sent_ns = now()
     connection = None
-    whole = False
+    again = False
     try:
         connection = connections.take()
         connection.sendall(request)
-        whole = _receive(connection, capture)
+        again = _receive(connection, capture)
     except Cut:
         capture.cut = True
     except BrokenMessage as broken:
@@ -124,38 +124,38 @@ def exchange(connections: Connections, request: bytes, capture: Capture) -> None
         capture.error = str(error) or type(error).__name__
     finally:
         # The last byte's stamp, not the time at which this line was reached.
-        done = whole and capture.stamps
+        done = capture.stamps and capture.error is None and not capture.cut
         capture.t_end_ns = capture.stamps[-1] if done else now()
         if connection is not None:
-            if whole and not capture.closed and _keeps_alive(capture.framing):
+            if again and not capture.closed:
                 connections.give_back(connection)
             else:
                 connection.close()
 
 
 def _receive(connection: Any, capture: Capture) -> bool:
-    """Read until the answer is whole or the peer closes; whether it is whole."""
-    receive, now = connection.recv, time.perf_counter_ns
-    framing, keep = capture.framing, capture.parts.append
-    stamp, end = capture.stamps.append, capture.ends.append
-    size = 0
-    while True:
-        data = receive(READ_BYTES)
-        stamped = now()
-        if not data:
-            capture.closed = True
-            if framing.close():
-                return True
-            if size:
-                capture.error = "the connection was closed in mid-answer"
-            return False
-        size += len(data)
-        keep(data)
-        stamp(stamped)
-        end(size)
+    """Read until the answer is whole or the peer closes; whether the connection may be used again."""
+    if isinstance(connection, ssl.SSLSocket):
+        return _receive_decrypted(connection, capture)
+    reader = Reader(connection.fileno(), capture)
+    whole = reader.read()
+    _note_the_end(capture, whole=whole)
+    return whole and reader.keeps_alive
+
+
+def _receive_decrypted(connection: Any, capture: Capture) -> bool:
+    """The same with a greenlet that waits for every read: what the socket has is not yet the answer."""
+    framing, now = ResponseFraming(), time.perf_counter_ns
+    while data := connection.recv(READ_BYTES):
+        capture.stamps.append(now())
+        capture.parts.append(data)
         if framing.feed(data):
-            return True
+            return "close" not in (framing.header("connection") or "").lower()
+    capture.closed = True
+    _note_the_end(capture, whole=framing.close())
+    return False
 
 
-def _keeps_alive(framing: ResponseFraming) -> bool:
-    return "close" not in (framing.header("connection") or "").lower()
+def _note_the_end(capture: Capture, *, whole: bool) -> None:
+    if capture.closed and capture.parts and not whole:
+        capture.error = "the connection was closed in mid-answer"

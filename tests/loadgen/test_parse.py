@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from loadgen.parse import Capture, record, record_in_slices
+from loadgen.parse import Capture, answer_text, record
 from loadgen.records import Planned, RequestRecord
 
 ORIGIN = 1_000
@@ -34,16 +34,9 @@ def usage(prompt: int, completion: int) -> dict[str, Any]:
 def capture(*reads: tuple[int, bytes], closed: bool = True, head: bytes = HEAD, **more: Any) -> Capture:
     """An exchange whose reads came at these stamps; the head came with the first."""
     made = Capture(t_sent_ns=SENT, t_end_ns=9_999, closed=closed, **more)
-    size = 0
     for index, (stamp, data) in enumerate(reads):
-        whole = head + data if index == 0 else data
-        size += len(whole)
-        made.parts.append(whole)
+        made.parts.append(head + data if index == 0 else data)
         made.stamps.append(stamp)
-        made.ends.append(size)
-        made.framing.feed(whole)
-    if closed:
-        made.framing.close()
     return made
 
 
@@ -221,10 +214,24 @@ def test_a_one_token_answer_is_ok() -> None:
     assert (made.outcome, made.output_ns, made.output_tokens_by_event) == ("ok", (1_100,), (1,))
 
 
-def test_a_long_answer_is_read_in_slices() -> None:
-    many = text("w") * 2_000
-    planned = Planned(0, "measure", None, "code", "/v1/chat/completions", {})
-    slices = list(
-        record_in_slices(capture((2_100, many), (2_200, DONE)), planned, origin_ns=0, measure_start_ns=0)
+def test_a_peer_that_speaks_no_http_is_a_failure() -> None:
+    made = read(capture((2_100, b""), head=b"SSH-2.0-x\r\n"))
+    assert made.outcome == "failed"
+    assert "not an HTTP answer" in str(made.error)
+
+
+def test_embeddings_are_one_output_at_the_last_byte_and_no_tokens() -> None:
+    body = json.dumps({"data": [{"embedding": [0.5]}], "usage": {"prompt_tokens": 7}}).encode()
+    head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(body)
+    seen = capture((2_100, body[:10]), (2_400, body[10:]), closed=False, head=head)
+    made = record(
+        seen, Planned(4, "measure", None, "doc", "/v1/embeddings", {}), origin_ns=ORIGIN, measure_start_ns=0
     )
-    assert len(slices) == -(-(len(many) + len(DONE)) // 4096)
+    assert (made.outcome, made.output_ns, made.events) == ("ok", (1_400,), {"embedding": 1})
+    assert (made.prompt_tokens, made.output_tokens) == (7, 0)
+
+
+def test_what_the_next_turn_repeats_is_what_the_model_showed() -> None:
+    whole = capture((2_200, event({"reasoning": "hm"})), (2_600, text("yes", finish="stop")), (2_700, DONE))
+    assert answer_text(whole) == "yes"
+    assert answer_text(capture((2_100, text("a")), (2_200, text("b")[:-9]))) is None

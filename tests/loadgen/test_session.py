@@ -9,9 +9,10 @@ from fakes.scripts import Events, Script
 
 from loadgen.limits import Limits
 from loadgen.prepare import Request, prepare
+from loadgen.reading import Heard
 from loadgen.records import RequestRecord
 from loadgen.run_folder import RunFolder
-from loadgen.session import Session, as_locust_row
+from loadgen.session import Part, Session, as_locust_row, plan_of
 from loadgen.target import parse_target
 from loadgen.workload import Workload
 
@@ -27,7 +28,7 @@ def test_a_session_sends_the_whole_timetable_and_leaves_a_whole_folder(
     engine: ScriptedEngine, workload: Make, run_dir: Path
 ) -> None:
     folder = folder_for(engine, workload(warmup={"requests": 2}), run_dir)
-    heard: list[RequestRecord] = []
+    heard: list[Heard] = []
     assert Session(folder, heard=heard.append).run() == "complete"
     records = folder.records()
     assert sorted(record.index for record in records) == list(range(8))
@@ -35,7 +36,8 @@ def test_a_session_sends_the_whole_timetable_and_leaves_a_whole_folder(
     assert {record.prompt_tokens for record in records} == {24}
     assert {record.output_tokens for record in records} == {4}
     assert {record.output_tokens_by_event for record in records} == {(1, 1, 1, 1)}
-    assert list(records) == heard
+    assert sum(one.tally is None for one in heard) == 2
+    assert len(heard) == 8
     account = folder.account()
     assert account is not None
     assert (account.ended, account.sent) == ("complete", 8)
@@ -106,13 +108,41 @@ def test_a_second_stop_cuts_what_hangs(engine: ScriptedEngine, workload: Make, r
     assert {record.outcome for record in folder.records()} == {"cut"}
 
 
-def test_a_row_for_locust_ends_at_the_last_output_and_names_the_kind() -> None:
-    record = RequestRecord(
-        1, "measure", "code", "ok", None, 1_000_000, 99_000_000, output_ns=(5_000_000, 11_000_000), bytes_in=7
-    )
-    row = as_locust_row(record)
-    assert (row["name"], row["response_time"], row["response_length"]) == ("code", 10.0, 7)
+def test_what_has_come_so_far_is_known_while_it_runs(
+    engine: ScriptedEngine, workload: Make, run_dir: Path
+) -> None:
+    session = Session(folder_for(engine, workload(warmup={"requests": 2}), run_dir))
+    assert session.live().sent == 0
+    session.run()
+    live = session.live()
+    assert (live.sent, live.in_flight, live.unread, live.warmup) == (8, 0, 0, 2)
+    assert live.total().ok == 6
+    assert live.total().ttft.n == 6
+
+
+def test_parts_of_a_timetable_are_sent_by_several_and_are_the_whole_together(
+    engine: ScriptedEngine, workload: Make, run_dir: Path
+) -> None:
+    folder = folder_for(engine, workload(warmup={"requests": 2}), run_dir)
+    records: list[RequestRecord] = []
+    for worker in range(3):
+        out = RunFolder(run_dir / f"worker-{worker}")
+        out.path.mkdir()
+        Session(folder, out=out, part=Part(worker, 3), scrapes=False).run()
+        records += out.records()
+        assert {record.worker for record in out.records()} <= {worker}
+    assert sorted(record.index for record in records) == list(range(8))
+
+
+def test_slots_are_shared_among_workers(engine: ScriptedEngine, workload: Make, run_dir: Path) -> None:
+    arrival = {"process": "closed", "concurrency": 5, "requests": 5}
+    folder = folder_for(engine, workload(arrival=arrival), run_dir)
+    slots = [plan_of(folder.manifest(), folder.timetable(), Part(worker, 2)).slots for worker in (0, 1)]
+    assert [one[0].number for one in slots] == [3, 2]
+
+
+def test_a_row_for_locust_is_in_milliseconds_and_not_rounded() -> None:
+    row = as_locust_row(Heard("code", "measure", 0.0123456, 7, None, None))
+    assert (row["name"], row["response_time"], row["response_length"]) == ("code", 12.3456, 7)
     assert row["exception"] is None
-    failed = RequestRecord(1, "measure", "code", "failed", None, 0, 2_000_000, error="refused")
-    assert as_locust_row(failed)["response_time"] == 2.0
-    assert str(as_locust_row(failed)["exception"]) == "refused"
+    assert str(as_locust_row(Heard("code", "measure", 1, 7, "refused", None))["exception"]) == "refused"

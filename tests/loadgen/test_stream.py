@@ -43,8 +43,7 @@ def test_a_stream_is_read_whole_with_a_stamp_for_every_read(engine: ScriptedEngi
     with connected(engine.url) as connections:
         made, capture = ask(connections)
     assert (made.outcome, made.events["content"]) == ("ok", 3)
-    assert len(capture.stamps) == len(capture.parts) == len(capture.ends)
-    assert capture.ends[-1] == sum(map(len, capture.parts))
+    assert len(capture.stamps) == len(capture.parts)
     assert capture.stamps == sorted(capture.stamps)
     assert capture.t_sent_ns < capture.stamps[0]
     assert capture.t_end_ns == capture.stamps[-1]
