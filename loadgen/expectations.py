@@ -80,15 +80,16 @@ def _contexts(prompt: Prompt) -> Iterable[tuple[int, int]]:
 
 def _shared(prompts: Iterable[Prompt]) -> int:
     """Tokens of leading blocks that an earlier prompt began with too."""
-    seen: set[int] = set()
+    seen: dict[int, int] = {}
     shared = 0
     for prompt in prompts:
         chain, known = 0, True
         for name, tokens in prompt.blocks:
             chain = hash((chain, name))  # of all blocks up to here
-            known = known and chain in seen
-            shared += tokens if known else 0
-            seen.add(chain)
+            before = seen.get(chain, 0)
+            shared += min(tokens, before) if known else 0
+            known = known and before >= tokens  # a block that was cut short before ends what is shared
+            seen[chain] = max(tokens, before)
     return shared
 
 

@@ -32,6 +32,14 @@ def test_a_block_is_shared_from_its_second_use_and_only_behind_the_same_beginnin
     assert told["shared_ratio"] == 120 / 400
 
 
+def test_of_a_block_that_was_cut_short_before_only_that_much_is_shared() -> None:
+    short = Prompt("a", "", 100, 1, blocks=(("x", 40), ("y", 10)))
+    long = Prompt("a", "", 100, 1, blocks=(("x", 40), ("y", 40), ("z", 5)))
+    assert expected([short, long])["shared_tokens"] == 40 + 10
+    assert expected([long, short])["shared_tokens"] == 40 + 10
+    assert expected([short, long, long])["shared_tokens"] == 50 + 85
+
+
 def test_a_later_turn_shares_all_that_was_said_before_it() -> None:
     conversation = Prompt("a", "", 20, 5, turns=(Turn("", 7, 5), Turn("", 3, 5)))
     told = expected([conversation])

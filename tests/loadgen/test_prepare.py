@@ -11,8 +11,10 @@ import pytest
 from fakes.scripted_engine import ScriptedEngine
 from fakes.words import Words
 
+from loadgen.control import ControlClient
 from loadgen.prepare import Request, default_folder, load_workload, prepare
 from loadgen.run_folder import RunFolder
+from loadgen.scrape import read_once
 from loadgen.target import parse_target
 from loadgen.workload import Workload
 from serving.errors import Failed, UsageError
@@ -266,3 +268,26 @@ def test_a_shipped_workload_can_be_prepared(engine: ScriptedEngine, name: str, r
     assert table
     times = [row.t_intended_ns for row in table if row.t_intended_ns is not None]
     assert times == sorted(times)
+
+
+def test_what_is_said_to_be_shared_is_what_the_server_finds_in_its_cache(
+    engine: ScriptedEngine, workload: Make, run_dir: Path
+) -> None:
+    prompts = {"kind": "shared_prefix", "groups": 2, "prefix_tokens": 22, "suffix_tokens": 30}
+    arrival = {"process": "constant", "rate": "40/s", "requests": 20}
+    asked = workload(prompts=prompts, arrival=arrival, sampling={"max_tokens": 1}, warmup={"requests": 3})
+    folder = prepared(engine, asked, run_dir)
+
+    def hits() -> float:
+        return read_once(f"{engine.url}/metrics", t_ns=0, edge=True).series["vllm:prefix_cache_hits_total"]
+
+    with ControlClient(parse_target(engine.url)) as client:
+        rows = folder.timetable()
+        for row in rows[:3]:
+            client.post(row.path, row.body)
+        before = hits()
+        for row in rows[3:]:
+            client.post(row.path, row.body)
+    # 18 of 20 find their group's 22 tokens and the template's 10 before them: two blocks of 16 each.
+    assert folder.manifest().planned["shared_tokens"] == 18 * 22
+    assert hits() - before == 18 * 32
