@@ -10,10 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from loadgen.stats.intervals import percentile_ranks
+from loadgen.stats.intervals import Z, percentile_ranks, student_t
 from loadgen.stats.quantiles import PERCENTS, Distribution, sample_quantile
 
-_Z = 1.959963984540054
 _FEWEST_CLUSTERS = 6
 """As many as a median needs: below that, the differences between answers are not known at all."""
 
@@ -62,20 +61,8 @@ def effective_n(clusters: Sequence[Sequence[float]], ordered: Sequence[float], p
     variance = number / (number - 1) * spread / n**2
     if variance == 0:
         return number  # every answer is alike: what one more of them would tell is not known
-    size = share * (1 - share) / variance * (_Z / student_t(number - 1)) ** 2
+    size = share * (1 - share) / variance * (Z / student_t(number - 1)) ** 2
     return max(0, min(n, math.floor(size)))
-
-
-def student_t(degrees: int) -> float:
-    """97.5 % point of Student's t, from the normal's by Cornish and Fisher; within 1 % from 5 degrees on.
-
-    Source: Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.5.
-    """
-    z, v = _Z, float(degrees)
-    first = (z**3 + z) / 4
-    second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
-    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
-    return z + first / v + second / v**2 + third / v**3
 
 
 def _scaled(rank: int, size: int, n: int) -> int:

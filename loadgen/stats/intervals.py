@@ -1,8 +1,8 @@
 """95 % confidence intervals: of a percentile from order statistics, and of a ratio after Wilson.
 
-Owns: the two intervals and the smallest samples that allow them. Knows nothing about requests.
-Both take the observations as independent. Requests nearly are; the gaps within one answer are not,
-so intervals of ITL and inter-chunk gaps are narrower than they should be.
+Owns: the two intervals, the smallest samples that allow them, and Student's t. Knows nothing about
+requests. Both take the observations as independent. Requests nearly are; the gaps within one answer are
+not, see `clusters.py`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import cache
 from itertools import accumulate
 
 CONFIDENCE = 0.95
-_Z = 1.959963984540054
+Z = 1.959963984540054
 """97.5 % point of the standard normal distribution."""
 
 SMALLEST_N = {50: 6, 90: 46, 95: 93, 99: 473}
@@ -70,8 +70,8 @@ def _binomial_cdf(n: int, p: float) -> tuple[int, list[float]]:
     return first, list(accumulate(terms))
 
 
-def wilson(successes: int, trials: int) -> tuple[float, float] | None:
-    """Wilson's score interval with 95 % confidence.
+def wilson(successes: float, trials: float, *, z: float = Z) -> tuple[float, float] | None:
+    """Wilson's score interval, with 95 % confidence or what another normal point `z` gives.
 
     For successes / trials, within 0..1; None without trials.
 
@@ -80,9 +80,34 @@ def wilson(successes: int, trials: int) -> tuple[float, float] | None:
     """
     if trials == 0:
         return None
-    ratio, z2 = successes / trials, _Z * _Z
+    ratio, z2 = successes / trials, z * z
     centre = (ratio + z2 / (2 * trials)) / (1 + z2 / trials)
-    half = _Z / (1 + z2 / trials) * math.sqrt(ratio * (1 - ratio) / trials + z2 / (4 * trials * trials))
+    half = z / (1 + z2 / trials) * math.sqrt(ratio * (1 - ratio) / trials + z2 / (4 * trials * trials))
     low = 0.0 if successes == 0 else centre - half
     high = 1.0 if successes == trials else centre + half
     return low, high
+
+
+@cache
+def student_t(degrees: float, tail: float = 0.025) -> float:
+    """The point of Student's t that is exceeded with probability `tail`; `degrees` >= 1 need not be whole.
+
+    P(T > t) is the integral of cos^(v-1) from atan(t / sqrt v) to pi/2, over that of the whole half circle
+    (Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7); Simpson's rule, then bisection.
+    """
+    scale = math.exp(math.lgamma((degrees + 1) / 2) - math.lgamma(degrees / 2)) / math.sqrt(math.pi)
+    low, high = 0.0, math.pi / 2
+    for _ in range(60):
+        middle = (low + high) / 2
+        if scale * _cosine_power(middle, degrees - 1) > tail:
+            low = middle
+        else:
+            high = middle
+    return math.sqrt(degrees) * math.tan((low + high) / 2)
+
+
+def _cosine_power(start: float, power: float, steps: int = 256) -> float:
+    """The integral of cos^power from `start` to pi/2."""
+    width = (math.pi / 2 - start) / steps
+    heights = [math.pow(max(0.0, math.cos(start + i * width)), power) for i in range(steps + 1)]
+    return width / 3 * (heights[0] + 4 * sum(heights[1:-1:2]) + 2 * sum(heights[2:-1:2]) + heights[-1])

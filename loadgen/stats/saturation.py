@@ -64,7 +64,7 @@ def piled_up(records: Sequence[RequestRecord], span: Span) -> Saturation:
     rates = {"arrived_per_s": arrived / span.length_s, "ended_per_s": ended / span.length_s}
     if arrived < SMALLEST_N:
         return Saturation("unknown", **rates)
-    parts = _parts(span)
+    parts = span.parts(BLOCKS)
     flying = [in_flight_mean(records, part) for part in parts]
     trend, ttft = upward(flying), _ttft(records, parts)
     least = max(LEAST_GROWTH_REQUESTS, LEAST_GROWTH * median(flying))
@@ -76,11 +76,6 @@ def piled_up(records: Sequence[RequestRecord], span: Span) -> Saturation:
         ttft_p=ttft.p if ttft else None,
         **rates,
     )
-
-
-def _parts(span: Span) -> list[Span]:
-    edges = [span.start_ns + (span.end_ns - span.start_ns) * i // BLOCKS for i in range(BLOCKS + 1)]
-    return [Span(edges[i], edges[i + 1]) for i in range(BLOCKS)]
 
 
 def _ttft(records: Sequence[RequestRecord], parts: Sequence[Span]) -> Trend | None:

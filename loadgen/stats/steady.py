@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import median
 
 from loadgen.records import RequestRecord
@@ -34,6 +35,12 @@ class Span:
     def holds(self, stamp_ns: int) -> bool:
         """Whether a moment is inside."""
         return self.start_ns <= stamp_ns < self.end_ns
+
+    def parts(self, number: int) -> list[Span]:
+        """The span cut into so many equal parts."""
+        length = self.end_ns - self.start_ns
+        edges = [self.start_ns + length * i // number for i in range(number + 1)]
+        return [Span(start, end) for start, end in pairwise(edges)]
 
 
 def steady_span(records: Sequence[RequestRecord], plan: RunPlan) -> Span | None:

@@ -3,7 +3,7 @@ from math import comb
 
 import pytest
 
-from loadgen.stats.intervals import SMALLEST_N, percentile_ranks, wilson
+from loadgen.stats.intervals import SMALLEST_N, percentile_ranks, student_t, wilson
 
 
 def exact_coverage(n: int, percent: int, lower: int, upper: int) -> Fraction:
@@ -83,3 +83,23 @@ def test_wilson_of_all_mirrors_wilson_of_none():
 
 def test_wilson_of_no_trials_is_unknown():
     assert wilson(0, 0) is None
+
+
+@pytest.mark.parametrize(
+    ("degrees", "tail", "t"),
+    # Abramowitz and Stegun, table 26.10.
+    [
+        (1, 0.025, 12.706),
+        (2, 0.025, 4.303),
+        (2, 0.005, 9.925),
+        (4, 0.005, 4.604),
+        (30, 0.025, 2.042),
+        (120, 0.005, 2.617),
+    ],
+)
+def test_students_t_is_that_of_the_tables(degrees, tail, t):
+    assert student_t(degrees, tail) == pytest.approx(t, abs=6e-4)
+
+
+def test_students_t_of_half_degrees_lies_between():
+    assert student_t(5, 0.025) < student_t(4.5, 0.025) < student_t(4, 0.025)

@@ -1,0 +1,43 @@
+import pytest
+
+from loadgen.stats.metrics import DEFAULT, METRICS, chosen
+from serving.errors import UsageError
+
+
+def metric(name):
+    return chosen((name,), {})[0]
+
+
+def test_the_larger_floor_counts():
+    ttft = metric("ttft.p50")  # 5 % or 5 ms
+
+    assert ttft.floor(1.0) == pytest.approx(0.050)
+    assert ttft.floor(0.010) == pytest.approx(0.005)
+
+
+def test_a_limit_is_never_below_the_floor():
+    wide = chosen(("ttft.p50",), {"ttft.p50": (0.5, 0.0)})[0]
+
+    assert wide.floor(1.0) == wide.limit(1.0) == 0.5
+
+
+def test_metrics_come_in_the_order_of_the_table_whatever_was_asked_first():
+    assert [found.name for found in chosen(("failed", "ttft.p95", "ttft.p50"), {})] == [
+        "ttft.p50",
+        "ttft.p95",
+        "failed",
+    ]
+
+
+def test_an_unknown_name_is_refused_with_those_there_are():
+    with pytest.raises(UsageError, match="'ttft' is no metric"):
+        chosen(("ttft",), {})
+    with pytest.raises(UsageError, match=r"choose from ttft\.p50"):
+        chosen(("ttft.p50",), {"nonsense": (0.1, 0.1)})
+
+
+def test_every_default_is_a_metric_and_every_name_is_used_once():
+    names = [found.name for found in METRICS]
+
+    assert set(DEFAULT) <= set(names)
+    assert len(set(names)) == len(names)
