@@ -29,6 +29,7 @@ STACK_VARIABLE = "TEAPOT_STACK_ID"
 SCRATCH_PREFIX = "teapot-"
 FAREWELL = "bye"
 POLL_S = 0.05
+CLOSES_WITHIN_S = 5.0
 TRACKERS_AFTER_S = 3.0
 """What Python's resource trackers get to remove shared memory."""
 GIVE_UP_AFTER_S = 30.0
@@ -80,7 +81,11 @@ class Guardian:
         assert process.stdin is not None
         with suppress(BrokenPipeError):
             process.stdin.close()
-        process.wait()
+        try:
+            process.wait(CLOSES_WITHIN_S)
+        except subprocess.TimeoutExpired:  # somebody stopped it; there is nothing left for it to do
+            process.kill()
+            process.wait()
 
     def _tell(self, message: object) -> None:
         if self._process is None or self._process.stdin is None:
