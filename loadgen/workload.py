@@ -19,6 +19,7 @@ from loadgen.workload_lengths import Fixed
 from loadgen.workload_prompts import (
     MultiTurn,
     Prompts,
+    RandomTokens,
     ShareGpt,
     TracePrompts,
     parts,
@@ -146,6 +147,17 @@ class Workload(Section):
     def path(self) -> str:
         """The path of the endpoint on the target."""
         return PATHS[self.endpoint]
+
+    @property
+    def one_length(self) -> tuple[int, int] | None:
+        """Tokens of every prompt and of every answer; None where they are not all the same."""
+        if not isinstance(self.prompts, RandomTokens):
+            return None
+        asked, answered = self.prompts.input_tokens, self.prompts.output_tokens
+        tokens = answered.tokens if isinstance(answered, Fixed) else self.sampling.max_tokens
+        if not isinstance(asked, Fixed) or tokens is None or not isinstance(answered, Fixed | None):
+            return None
+        return asked.tokens, tokens
 
     def normalized(self) -> dict[str, Any]:
         """Every field with its default, in units of seconds: what two runs must share to be compared."""

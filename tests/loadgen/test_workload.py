@@ -172,3 +172,12 @@ def test_lengths_of_a_sharegpt_file_are_not_said_twice(tmp_path: Path) -> None:
     assert read(tmp_path, text).sampling.max_tokens is None
     said = refusals(tmp_path, text + "sampling: {max_tokens: 8}\n")
     assert "the file says how long answers are; give prompts.output_tokens" in said
+
+
+def test_one_length_is_known_where_all_requests_have_it() -> None:
+    uniform = {"distribution": "uniform", "min": 2, "max": 4}
+    assert workload().one_length == (8, 4)
+    asked = {"kind": "random_tokens", "input_tokens": 8}
+    assert workload(prompts=asked, sampling={"max_tokens": 5}).one_length == (8, 5)
+    assert workload(prompts=asked | {"output_tokens": uniform}).one_length is None
+    assert workload(prompts={"kind": "prompt_set", "output_tokens": 4}).one_length is None
