@@ -1,43 +1,193 @@
-"""From options to a question for the planner: reads config.json, headers and the tables of facts.
+"""From what `teapot plan` names to questions for the planner: configs, headers, workloads, runs, tables of
+facts.
 
-Owns: reading what `teapot plan` names. Knows nothing about the arithmetic.
+Owns: reading them, with errors that name file and key. Knows nothing about the arithmetic
+(`serving.planner`).
 """
 
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
+from deploy.plan_inputs import drafting, lengths, read_shape
 from serving.errors import UsageError
-from serving.facts.hardware import find_gpu
+from serving.facts.hardware import Gpu, close_gpus, find_gpu
 from serving.facts.load import gpus, kv_formats, latent_storage, weight_storage
-from serving.facts.storage import find_storage
+from serving.facts.storage import WeightStorage, find_storage
 from serving.planner.ask import Ask
+from serving.planner.headers import Checkpoint
 from serving.planner.kv_layers import kv_storage
-from serving.planner.model import model_shape
+from serving.planner.shape import ModelShape
 from serving.planner.weights import Ranks
 
+VERSION = "0.33.0"
+"""Of vLLM, where nobody says: what a GPU machine installs."""
 
-def read_ask(args: argparse.Namespace) -> Ask:
-    """Read the model and the tables."""
-    import json
 
-    path = Path(args.model)
-    path = path / "config.json" if path.is_dir() else path
-    shape = model_shape(json.loads(path.read_text()), str(path))
-    gpu = find_gpu(args.gpu, gpus())
-    storage = find_storage(args.weight_format or shape.quantization or "bf16", weight_storage())
-    if gpu is None or storage is None:
-        raise UsageError("not known")
-    count = args.count or 1
-    return Ask(
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """What the options say of devices."""
+
+    ranks: Ranks
+    note: str | None = None
+
+
+def model_ask(args: argparse.Namespace, model: str, gpu: Gpu) -> Ask:
+    """The question about one model on one kind of device. Raises: UsageError."""
+    shape, checkpoint = read_shape(model)
+    return build_ask(args, shape, checkpoint, gpu)
+
+
+def build_ask(args: argparse.Namespace, shape: ModelShape, checkpoint: Checkpoint | None, gpu: Gpu) -> Ask:
+    """The question about a shape."""
+    storage = storage_of(args.weight_format, shape)
+    stored = args.weight_format is None or storage.name == (shape.quantization or "bf16")
+    spread = spread_of(args, shape)
+    draft = read_shape(args.draft)[0] if args.draft else None
+    if spread.note:
+        shape = replace(shape, notes=(*shape.notes, spread.note))
+    ask = Ask(
         shape=shape,
         weights=storage,
         cache=kv_storage(args.kv_format, kv_formats(), latent_storage(), device="cuda"),
-        version="0.33.0",
+        version=args.vllm_version,
         gpu=gpu,
         memory_bytes=gpu.memory_bytes,
-        ranks=Ranks(args.tensor or count, args.pipeline, args.data, args.expert),
+        ranks=spread.ranks,
         max_model_len=args.max_model_len or shape.max_position,
+        max_num_seqs=args.max_num_seqs,
+        max_num_batched_tokens=args.max_num_batched_tokens,
+        utilization=args.gpu_memory_utilization,
+        kv_cache_bytes=args.kv_cache_memory,
+        graphs=not args.enforce_eager,
         users=args.users,
+        lengths=lengths(args),
+        checkpoint=checkpoint if stored else None,
+        efficiency=args.efficiency,
+        draft_shape=draft,
+        link_bytes_per_s=args.link * 1e9 if args.link else None,
     )
+    return replace(ask, drafting=drafting(args, ask))
+
+
+def storage_of(name: str | None, shape: ModelShape) -> WeightStorage:
+    """The storage of the weights: as asked, else as the checkpoint has them. Raises: UsageError."""
+    wanted = name or shape.quantization or "bf16"
+    found = find_storage(wanted, weight_storage())
+    if found is None:
+        raise _unknown(wanted, "--weight-format", list(weight_storage()))
+    return replace(found, ignore=shape.ignore)
+
+
+def gpu_of(args: argparse.Namespace) -> Gpu:
+    """The device: by name, or by its three figures. Raises: UsageError with close names."""
+    given = (args.gpu_memory, args.bandwidth, args.flops)
+    if all(value is not None for value in given):
+        return Gpu(
+            name=args.gpu or "given",
+            title=args.gpu or "a device by its figures",
+            memory_bytes=args.gpu_memory,
+            memory_kind="given",
+            bandwidth_bytes_per_s=args.bandwidth * 1e9,
+            bf16_flops=args.flops * 1e12,
+            fp8_flops=args.fp8_flops * 1e12 if args.fp8_flops else None,
+            source="--gpu-memory, --bandwidth, --flops",
+            date="",
+        )
+    if args.gpu is None:
+        fix = f"name one of {', '.join(gpus())}, or give --gpu-memory, --bandwidth and --flops"
+        raise UsageError("no device is named", where="--gpu", fix=fix)
+    return gpu_named(args.gpu, args.gpu_memory)
+
+
+def gpu_named(name: str, memory: int | None = None) -> Gpu:
+    """The device of that name. Raises: UsageError with close names."""
+    found = find_gpu(name, gpus())
+    if found is None:
+        close = close_gpus(name, gpus())
+        near = f"did you mean {' or '.join(close)}? " if close else f"known are {', '.join(gpus())}; "
+        raise UsageError(
+            f"the GPU '{name}' is not known",
+            where="--gpu",
+            fix=f"{near}or give --gpu-memory 80GiB --bandwidth 3350 --flops 989 (GB/s, dense bf16 TFLOP/s)",
+        )
+    return replace(found, memory_bytes=memory, memory_kind="given") if memory else found
+
+
+def spread_of(args: argparse.Namespace, shape: ModelShape) -> Spread:
+    """The degrees of parallelism; where none is given, all devices share every layer. Raises: UsageError."""
+    for name in ("tensor", "pipeline", "data", "count"):
+        value = getattr(args, name)
+        if value is not None and value < 1:
+            raise UsageError(f"is {value}", where=f"--{name}", fix="give 1 or more")
+    pipeline, data = args.pipeline or 1, args.data or 1
+    count = args.count or (args.tensor or 1) * pipeline * data
+    note = None
+    tensor = args.tensor
+    if tensor is None:
+        tensor = max(1, count // (pipeline * data))
+        if tensor > 1:
+            note = f"--tensor is not given: {tensor}, all devices share every layer"
+    used = tensor * pipeline * data
+    if used != count:
+        raise UsageError(
+            f"tensor {tensor} x pipeline {pipeline} x data {data} is {used} devices and --count is {count}",
+            where="--tensor, --pipeline, --data",
+            fix=f"make their product {count}",
+        )
+    return Spread(Ranks(tensor, pipeline, data, args.expert), note)
+
+
+def variants(
+    args: argparse.Namespace, gpu: Gpu, axes: Sequence[str]
+) -> list[tuple[str, argparse.Namespace, Gpu]]:
+    """The options of each variant of a comparison, over the axes `formats`, `gpus` and `counts`."""
+    found = [("", args, gpu)]
+    if "gpus" in axes:
+        found = [
+            (f"{label} {other.name}", options, other)
+            for label, options, _ in found
+            for other in gpus().values()
+        ]
+    if "counts" in axes:
+        found = [
+            (f"{label} x{count}", _with(options, count=count, tensor=count, data=1, pipeline=1), device)
+            for label, options, device in found
+            for count in (1, 2, 4, 8)
+        ]
+    if "formats" in axes:
+        pairs = [("bf16", "bf16"), ("bf16", "fp8"), ("fp8_per_block", "bf16"), ("fp8_per_block", "fp8")]
+        pairs += [("awq", "bf16"), ("awq", "fp8")]
+        found = [
+            (f"{label} weights {w}, KV {kv}", _with(options, weight_format=w, kv_format=kv), device)
+            for label, options, device in found
+            for w, kv in pairs
+        ]
+    return [(label.strip(), options, device) for label, options, device in found]
+
+
+def prices(words: Sequence[str]) -> dict[str, float]:
+    """`h100-sxm=2.5` as a price per device and hour. Raises: UsageError."""
+    found = {}
+    for word in words:
+        name, _, value = word.partition("=")
+        try:
+            found[gpu_named(name).name] = float(value)
+        except ValueError:
+            raise UsageError(f"'{word}' is no price", where="--price", fix="write h100-sxm=2.5") from None
+    return found
+
+
+def _with(args: argparse.Namespace, **changed: Any) -> argparse.Namespace:
+    return argparse.Namespace(**{**vars(args), **changed})
+
+
+def _unknown(name: str, where: str, known: Sequence[str]) -> UsageError:
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, known, n=1)
+    fix = f"did you mean '{close[0]}'?" if close else f"known are {', '.join(known)}"
+    return UsageError(f"'{name}' is not known", where=where, fix=fix)

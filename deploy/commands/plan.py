@@ -1,38 +1,204 @@
 """`teapot plan`: does it fit, for how many users, how fast at best, and which flag changes that.
 
-Owns: the options. Knows nothing about the arithmetic (`serving.planner`) nor about reading files
-(`deploy.planning`).
+Owns: the options and which answer is shown. Knows nothing about the arithmetic (`serving.planner`) nor about
+reading files (`deploy.plan_inputs`).
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
-from deploy.planning import read_ask
+from deploy.plan_inputs import measured, read_shape
+from deploy.planning import VERSION, build_ask, gpu_of, model_ask, prices, variants
 from serving.console import Console
-from serving.errors import EXIT_FAILED, EXIT_OK
-from serving.facts.load import overheads
+from serving.errors import EXIT_FAILED, EXIT_OK, Failed, UsageError
+from serving.facts.load import gpus, kv_formats, latent_storage, overheads, weight_storage
+from serving.planner.advise import Advice, Choices, advise
+from serving.planner.ask import Ask
+from serving.planner.compare import Variant, caches, compare
+from serving.planner.figure import Figure
 from serving.planner.figures import document
-from serving.planner.plan import make_plan
+from serving.planner.kv_layers import KvStorage, kv_storage
+from serving.planner.plan import Plan, make_plan
+from serving.planner.text import caches_text, compare_text, plan_text
+from serving.planner.weights import weight_bytes
+
+AXES = ("formats", "gpus", "counts")
+CACHE_FORMATS = ("bf16", "fp8", "int4_per_token_head")
+"""16, 8 and 4 bits, as many models' caches are compared in."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare what is asked, on which devices, split how."""
-    parser.add_argument("--model", help="a folder with config.json, or a config.json")
-    parser.add_argument("--gpu", help="the kind of device, such as h100-sxm")
-    parser.add_argument("--count", type=int, help="devices")
-    parser.add_argument("--tensor", type=int, help="ranks that share every layer")
-    parser.add_argument("--pipeline", type=int, default=1, help="stages of consecutive layers")
-    parser.add_argument("--data", type=int, default=1, help="copies")
-    parser.add_argument("--expert", action="store_true", help="spread whole experts")
-    parser.add_argument("--max-model-len", type=int, help="tokens; default: the model's")
-    parser.add_argument("--kv-format", default="auto", help="format of the KV cache")
-    parser.add_argument("--weight-format", help="storage of the weights")
-    parser.add_argument("--users", type=int, help="requests at once that must fit")
+    """Declare what is asked, on which devices, split how, and how the answer is shown."""
+    parser.add_argument("file", nargs="?", metavar="FILE", help="a deployment file")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="change a value of FILE"
+    )
+    parser.add_argument("--model", nargs="+", help="a folder or config.json; several: their caches compared")
+    _devices(parser)
+    _serving(parser)
+    _workload(parser)
+    parser.add_argument("--compare", nargs="*", choices=AXES, help="a table over these; none named: formats")
+    parser.add_argument(
+        "--price", nargs="+", default=[], metavar="GPU=X", help="per device and hour, for --compare"
+    )
+    parser.add_argument("--html", metavar="PATH", help="write the plan as one page")
+
+
+def _devices(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("devices")
+    group.add_argument("--gpu", help="the kind of device, such as h100-sxm")
+    group.add_argument(
+        "--gpu-memory", type=_size, help="memory of a device, such as 80GiB, in place of the table's"
+    )
+    group.add_argument("--bandwidth", type=_positive, help="GB/s of a device that is not known")
+    group.add_argument("--flops", type=_positive, help="dense bf16 TFLOP/s of a device that is not known")
+    group.add_argument("--fp8-flops", type=_positive, help="dense FP8 TFLOP/s of such a device")
+    group.add_argument("--count", type=int, help="devices")
+    group.add_argument("--tensor", type=int, help="ranks that share every layer; default: all devices")
+    group.add_argument("--pipeline", type=int, help="stages of consecutive layers")
+    group.add_argument("--data", type=int, help="copies")
+    group.add_argument("--expert", action="store_true", help="spread whole experts over all ranks")
+
+
+def _serving(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("serving (without FILE)")
+    group.add_argument("--weight-format", help="storage of the weights; default: the checkpoint's, else bf16")
+    group.add_argument("--kv-format", default="auto", help="format of the KV cache")
+    group.add_argument("--max-model-len", type=_count, help="tokens; default: the model's own")
+    group.add_argument("--max-num-seqs", type=_count, help="default: vLLM's for the device")
+    group.add_argument("--max-num-batched-tokens", type=_count, help="default: vLLM's for the device")
+    group.add_argument("--gpu-memory-utilization", type=_share, help="default: vLLM's")
+    group.add_argument("--kv-cache-memory", type=_size, help="a fixed KV cache a device, such as 20GiB")
+    group.add_argument("--enforce-eager", action="store_true", help="no CUDA graphs")
+    group.add_argument("--vllm-version", default=VERSION, help="whose overheads hold")
+    group.add_argument("--speculate", type=_count, metavar="K", help="drafted tokens a step")
+    group.add_argument("--acceptance", type=float, metavar="ALPHA", help="of the next drafted token, 0 to 1")
+    group.add_argument(
+        "--acceptance-by-position", metavar="A,B,..", help="measured share reaching each position"
+    )
+    group.add_argument("--draft", help="the drafting model: a folder or config.json")
+    group.add_argument("--link", type=_positive, help="GB/s between prefilling and decoding engines")
+
+
+def _workload(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("load")
+    group.add_argument("--users", type=_count, help="requests at once that must fit")
+    group.add_argument("--input-tokens", type=int, help="of a prompt")
+    group.add_argument("--output-tokens", type=int, help="of an answer")
+    group.add_argument("--p50-tokens", type=_count, help="prompt and answer together at the median")
+    group.add_argument("--p95-tokens", type=_count, help="prompt and answer together at the 95th percentile")
+    group.add_argument("--workload", metavar="FILE", help="a workload file, for its lengths")
+    group.add_argument(
+        "--run", metavar="DIR", help="a run folder: its lengths, and measured times beside the floors"
+    )
+    group.add_argument("--efficiency", type=_share, help="measured share of the decode floor that is reached")
 
 
 def run(args: argparse.Namespace, console: Console) -> int:
-    """Answer on stdout; exit 0 where it fits, 1 where it does not."""
-    plan = make_plan(read_ask(args), overheads())
-    console.document(document(plan, overheads()))
+    """Answer on stdout; exit 0 where it fits, 1 where it does not, 2 where the question is wrong."""
+    if bool(args.file) == bool(args.model):
+        fix = "teapot plan FILE, or teapot plan --model DIR --gpu h100-sxm"
+        raise UsageError("give a deployment file or a model", where="FILE, --model", fix=fix)
+    if args.file:
+        from deploy.plan_file import plan_file
+
+        return _answer(plan_file(args), args, console)
+    if len(args.model) > 1:
+        return _caches(args, console)
+    if args.compare is not None:
+        return _compare(args, console)
+    return _answer(make_plan(model_ask(args, args.model[0], gpu_of(args)), overheads()), args, console)
+
+
+def _answer(plan: Plan, args: argparse.Namespace, console: Console) -> int:
+    advice = advise(plan, Choices(kv_formats(), weight_storage()), overheads())
+    seen = measured(args.run) if args.run else {}
+    console.document(_document(plan, advice, seen))
+    console.result(plan_text(plan, overheads(), advice, seen))
+    if args.html:
+        from serving.planner.page import plan_page
+
+        _write(args.html, plan_page(plan, overheads(), advice), console)
     return EXIT_OK if plan.fits else EXIT_FAILED
+
+
+def _document(plan: Plan, advice: Sequence[Advice], seen: Mapping[str, Figure]) -> dict[str, Any]:
+    made = document(plan, overheads())
+    for name, figure in seen.items():
+        made[name] = figure.value
+        made["figures"][name] = figure.document()
+    return {**made, "advice": [each.document() for each in advice]}
+
+
+def _write(path: str, text: str, console: Console) -> None:
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise Failed(f"cannot be written: {error.strerror}", where=path, fix="give another path") from None
+    console.say(f"wrote {path}")
+
+
+def _compare(args: argparse.Namespace, console: Console) -> int:
+    shape, checkpoint = read_shape(args.model[0])
+    known = prices(args.price)
+    axes = args.compare or ["formats"]
+    first = next(iter(gpus().values())) if "gpus" in axes and not args.gpu else gpu_of(args)
+    rows: list[Variant] = []
+    for label, options, gpu in variants(args, first, axes):
+        ask: Ask = build_ask(options, shape, checkpoint, gpu)
+        rows.append(Variant(label, ask, known.get(gpu.name)))
+    found = compare(rows, overheads())
+    console.document({"model": shape.name, "rows": [row.document() for row in found]})
+    console.result(compare_text(found))
+    return EXIT_OK if any(row.plan and row.plan.fits for row in found) else EXIT_FAILED
+
+
+def _caches(args: argparse.Namespace, console: Console) -> int:
+    models = []
+    for model in args.model:
+        shape, checkpoint = read_shape(model)
+        arithmetic = weight_bytes(shape, weight_storage()["bf16"])
+        models.append((shape, checkpoint.total_bytes if checkpoint else arithmetic))
+    storages: dict[str, KvStorage] = {
+        name: kv_storage(name, kv_formats(), latent_storage(), device="cuda") for name in CACHE_FORMATS
+    }
+    rows = caches(models, storages)
+    console.document({"rows": [row.document() for row in rows]})
+    console.result(caches_text(rows))
+    return EXIT_OK
+
+
+def _size(text: str) -> int:
+    from serving.config.units import UnitError, parse_size
+
+    try:
+        return parse_size(text)
+    except UnitError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _positive(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"'{text}' is no number above 0")
+    return value
+
+
+def _share(text: str) -> float:
+    value = _positive(text)
+    if value > 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is above 1; give a share such as 0.92")
+    return value
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is no whole number from 1")
+    return int(text)

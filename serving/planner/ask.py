@@ -5,7 +5,7 @@ Owns: the type of the question and vLLM's defaults of batch sizes. Knows nothing
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from serving.facts.hardware import Gpu
@@ -43,7 +43,7 @@ class Ask:
     """None: the rates are not known (a CPU), so there are no floors."""
     memory_bytes: int
     """Of one device; of the machine on CPU."""
-    ranks: Ranks = Ranks()
+    ranks: Ranks = field(default_factory=Ranks)
     max_model_len: int
     max_num_seqs: int | None = None
     max_num_batched_tokens: int | None = None
@@ -77,7 +77,8 @@ class Ask:
 
     @property
     def in_flight_tokens(self) -> int:
-        """Tokens scheduled and not yet settled: two batches of asynchronous scheduling, or one a pipeline stage.
+        """Tokens scheduled and not yet settled: two batches of asynchronous scheduling, or one a pipeline
+        stage.
 
         Source: vllm 0.32.0 config/vllm.py max_in_flight_tokens.
         """

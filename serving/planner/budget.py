@@ -1,7 +1,7 @@
 """Where a device's memory goes, as vLLM shares it out: weights, overhead, and what is left for the KV cache.
 
-Owns: the budget of one rank with its error band. Knows nothing about models: bytes come in, and the constants by
-vLLM version come from `serving.facts`.
+Owns: the budget of one rank with its error band. Knows nothing about models: bytes come in, and the constants
+by vLLM version come from `serving.facts`.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ def gpu_budget(
 ) -> Budget:
     """Share out a GPU's memory.
 
-    Formula: ceil(total * utilization) - weights - non-torch - peak of the profile run - CUDA graphs (since 0.21).
-    The peak is the larger of the logits' copies and the activations of a full batch. Sources: vllm 0.32.0
-    v1/worker/utils.py request_memory, v1/worker/gpu_worker.py determine_available_memory; constants:
+    Formula: ceil(total * utilization) - weights - non-torch - peak of the profile run - CUDA graphs (since
+    0.21). The peak is the larger of the logits' copies and the activations of a full batch. Sources: vllm
+    0.32.0 v1/worker/utils.py request_memory, v1/worker/gpu_worker.py determine_available_memory; constants:
     facts/overheads.toml. Not run on a GPU.
     """
     row = overheads.of(version)

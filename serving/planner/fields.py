@@ -1,6 +1,7 @@
 """Reads the fields of a config.json with care: what is missing or absurd is an error with file and key.
 
-Owns: the checks of one field and the list of what was taken for granted. Knows nothing about what fields mean.
+Owns: the checks of one field and the list of what was taken for granted. Knows nothing about what fields
+mean.
 """
 
 from __future__ import annotations
@@ -48,8 +49,13 @@ class Fields:
     def assumed(self, *keys: str, default: int) -> int:
         """A count that configs of this family often leave out; the default that stood in is noted."""
         if self.get(*keys) is None:
-            self.notes.append(f"{keys[0]} is not given: {default}, the family's default")
+            self.note(f"{keys[0]} is not given: {default}, the family's default")
         return self.count(*keys, default=default)
+
+    def note(self, words: str) -> None:
+        """Keep what was taken for granted, once."""
+        if words not in self.notes:
+            self.notes.append(words)
 
     def optional(self, *keys: str) -> int | None:
         """A count that may be absent or null."""

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 Kind = Literal["exact", "formula", "fitted", "default", "given", "measured", "calibrated"]
-"""exact: counted, to the unit. formula: derived, true if its assumptions are. fitted: from a constant fitted to
-measurements. default: an assumption of ours or of vLLM. given: by the user. measured: from a run. calibrated: a
-floor over an efficiency."""
+"""exact: counted, to the unit. formula: derived, true if its assumptions are. fitted: from a constant fitted
+to measurements. default: an assumption of ours or of vLLM. given: by the user. measured: from a run.
+calibrated: a floor over an efficiency."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,12 @@ class Figure:
 
     def document(self) -> dict[str, Any]:
         """For JSON, without what is empty."""
-        row: dict[str, Any] = {"value": self.value, "unit": self.unit, "kind": self.kind, "source": self.source}
+        row: dict[str, Any] = {
+            "value": self.value,
+            "unit": self.unit,
+            "kind": self.kind,
+            "source": self.source,
+        }
         if self.low is not None or self.high is not None:
             row |= {"low": self.low, "high": self.high}
         return row

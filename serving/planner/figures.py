@@ -6,6 +6,7 @@ Owns: names, kinds and sources of all figures. Knows nothing about how any of th
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from serving.facts.overheads import Overheads
@@ -47,7 +48,11 @@ def _memory(plan: Plan, overheads: Overheads) -> dict[str, Figure]:
     source = "kv_cache_memory" if given else f"budget of vLLM {ask.version}; {row.source}"
     nominal: Kind = "default" if ask.gpu and ask.gpu.memory_kind == "nominal" else "given"
     memory = ask.gpu.source if ask.gpu else "the machine's available memory"
-    ratio = (budget.low_bytes / budget.kv_bytes, budget.high_bytes / budget.kv_bytes) if budget.kv_bytes else (0, 0)
+    ratio = (
+        (budget.low_bytes / budget.kv_bytes, budget.high_bytes / budget.kv_bytes)
+        if budget.kv_bytes
+        else (0, 0)
+    )
     capacity = plan.capacity
     derived: Kind = "exact" if given else "fitted"
     share: Kind = "default" if ask.utilization is None else "given"
@@ -81,8 +86,12 @@ def _users(plan: Plan) -> dict[str, Figure]:
     kind: Kind = "exact" if plan.ask.kv_cache_bytes is not None else "fitted"
     found = {"users_at_max_model_len": Figure(users.at_max, "users", kind, GROUPS)}
     if lengths:
-        found["users_at_p50"] = Figure(users.at_p50, f"users of {lengths.p50_tokens} tokens", kind, lengths.source)
-        found["users_at_p95"] = Figure(users.at_p95, f"users of {lengths.p95_tokens} tokens", kind, lengths.source)
+        found["users_at_p50"] = Figure(
+            users.at_p50, f"users of {lengths.p50_tokens} tokens", kind, lengths.source
+        )
+        found["users_at_p95"] = Figure(
+            users.at_p95, f"users of {lengths.p95_tokens} tokens", kind, lengths.source
+        )
     if users.longest_at_users is not None:
         found["longest_context_at_users"] = Figure(users.longest_at_users, "tokens", kind, GROUPS)
     return found
@@ -107,11 +116,18 @@ def _times(plan: Plan, overheads: Overheads) -> dict[str, Figure]:
             plan.prefill.seconds + plan.decode.seconds, "s", "formula", "prefill + one step, no queue"
         ),
         "tpot_calibrated_s": Figure(
-            plan.decode.seconds / ((low + high) / 2), "s", reached, known, plan.decode.seconds / high, plan.decode.seconds / low
+            plan.decode.seconds / ((low + high) / 2),
+            "s",
+            reached,
+            known,
+            plan.decode.seconds / high,
+            plan.decode.seconds / low,
         ),
     }
     if plan.transfer:
-        found["kv_transfer_bytes"] = Figure(plan.transfer.moved_bytes, "bytes", "formula", "KV bytes of the prompt")
+        found["kv_transfer_bytes"] = Figure(
+            plan.transfer.moved_bytes, "bytes", "formula", "KV bytes of the prompt"
+        )
         found["kv_transfer_s"] = Figure(plan.transfer.seconds, "s", "formula", "bytes over the link's rate")
     return found
 
@@ -146,7 +162,7 @@ def document(plan: Plan, overheads: Overheads) -> dict[str, Any]:
         "users": ask.users,
         **{name: figure.value for name, figure in named.items()},
         "fits": plan.fits,
-        "limits": [{"name": l.name, "what": l.what, "blocks": l.blocks} for l in plan.limits],
+        "limits": [asdict(limit) for limit in plan.limits],
         "speculation": _speculation(plan),
         "notes": list(ask.shape.notes),
         "figures": {name: figure.document() for name, figure in named.items()},

@@ -41,7 +41,8 @@ class Group:
     """Indices among the model's layers."""
 
     def blocks(self, tokens: int, in_flight: int) -> int:
-        """Blocks that a request of so many tokens takes. `in_flight`: tokens scheduled and not yet settled."""
+        """Blocks that a request of so many tokens takes. `in_flight`: tokens scheduled and not yet
+        settled."""
         page = self.page
         if page.kind == "state":
             return 1
@@ -109,7 +110,8 @@ class Split:
 
 
 def stages(layers: int, pipeline: int) -> list[range]:
-    """The layers of each pipeline stage; what does not divide goes to the middle and later stages but the last.
+    """The layers of each pipeline stage; what does not divide goes to the middle and later stages but the
+    last.
 
     Source: vllm 0.32.0 distributed/utils.py get_pp_indices.
     """

@@ -1,7 +1,7 @@
 """What each layer keeps of a token or a request, in bytes, for every number format of the cache.
 
-Owns: the bytes of one layer, the exceptions of formats (boundary layers, latents, what a CPU really stores), and
-the sums over a model. Knows nothing about blocks or groups: `kv_groups` does.
+Owns: the bytes of one layer, the exceptions of formats (boundary layers, latents, what a CPU really stores),
+and the sums over a model. Knows nothing about blocks or groups: `kv_groups` does.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def kv_storage(
 ) -> KvStorage:
     """The storage by the name that --kv-cache-dtype takes. Raises: UsageError.
 
-    On CPU vLLM 0.32.0 accepts every format and stores those it has no kernel for as one byte an element, without
-    scales: 186,368 tokens for int4_per_token_head as for fp8 (measured).
+    On CPU vLLM 0.32.0 accepts every format and stores those it has no kernel for as one byte an element,
+    without scales: 186,368 tokens for int4_per_token_head as for fp8 (measured).
     """
     name = ALIASES.get(name, name)
     if name in latents:

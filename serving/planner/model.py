@@ -58,7 +58,9 @@ def _unknown(fields: Fields, key: str, word: str) -> UsageError:
     from difflib import get_close_matches
 
     names = [
-        n for family in FAMILIES for n in (family.architectures if key == "architectures" else family.model_types)
+        n
+        for family in FAMILIES
+        for n in (family.architectures if key == "architectures" else family.model_types)
     ]
     close = get_close_matches(word, names, n=3, cutoff=0.75)
     near = f"near names are {', '.join(close)}; " if close else ""
@@ -115,7 +117,7 @@ def _four_bits(fields: Fields, section: Mapping[str, Any], method: str) -> str:
 
 def _compressed(fields: Fields, section: Mapping[str, Any]) -> str:
     groups = section.get("config_groups")
-    first = next(iter(groups.values()), {}) if isinstance(groups, Mapping) else {}
+    first: Any = next(iter(groups.values()), {}) if isinstance(groups, Mapping) else {}
     weights = first.get("weights") or {} if isinstance(first, Mapping) else {}
     bits, kind, strategy = weights.get("num_bits"), weights.get("type"), weights.get("strategy")
     if bits == 8 and kind == "float":

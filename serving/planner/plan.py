@@ -1,12 +1,12 @@
 """The plan: does it fit, for how many, how fast at best.
 
-Owns: bringing weights, cache, budget and floors together into one answer. Knows nothing about files, clocks or how
-an answer is shown. Pure: the same question has the same answer.
+Owns: bringing weights, cache, budget and floors together into one answer. Knows nothing about files, clocks
+or how an answer is shown. Pure: the same question has the same answer.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from serving.facts.overheads import Overheads
 from serving.planner.ask import Ask
@@ -124,7 +124,8 @@ def _weights(ask: Ask) -> Weights:
     draft = rank_bytes(ask.draft_shape, ask.weights, ask.ranks) if ask.draft_shape else 0
     if ask.checkpoint is None:
         return Weights(total, rank + draft, from_files=False, draft_bytes=draft)
-    # Files hold what arithmetic may not know (vision towers, odd scales): ranks share it as they share the rest.
+    # Files hold what arithmetic may not know (vision towers, odd scales): ranks share it as they share the
+    # rest.
     told = ask.checkpoint.total_bytes
     return Weights(told, -(-rank * told // total) + draft, from_files=True, draft_bytes=draft)
 
@@ -133,8 +134,6 @@ def _pool(ask: Ask) -> KvPool:
     split = Split(ask.block_tokens, ask.ranks.tensor, ask.ranks.pipeline, ask.in_flight_tokens)
     shape = ask.shape
     if ask.draft_shape is not None:
-        from dataclasses import replace
-
         shape = replace(shape, layers=(*shape.layers, *ask.draft_shape.layers))
     return kv_pool(shape, ask.cache, split)
 
@@ -186,11 +185,15 @@ def _limits(ask: Ask, pool: KvPool, budget: Budget, capacity: Capacity) -> tuple
         )
         found.append(Limit("kv_cache", what, blocks=True))
     elif budget.low_bytes < needed and not budget.missing_bytes:
-        what = f"within the error of the overheads ({_gib(budget.low_bytes)} at worst) one request may not fit"
+        what = (
+            f"within the error of the overheads ({_gib(budget.low_bytes)} at worst) one request may not fit"
+        )
         found.append(Limit("margin", what, blocks=False))
     found += _user_limits(ask, pool, capacity) if not found or not found[-1].blocks else []
     if ask.max_model_len > ask.shape.max_position:
-        what = f"max_model_len {ask.max_model_len:,} is above the model's {ask.shape.max_position:,} positions"
+        what = (
+            f"max_model_len {ask.max_model_len:,} is above the model's {ask.shape.max_position:,} positions"
+        )
         found.append(Limit("max_position", what, blocks=True))
     return tuple(found)
 
@@ -207,14 +210,14 @@ def _user_limits(ask: Ask, pool: KvPool, capacity: Capacity) -> list[Limit]:
         what = f"max_num_seqs lets {most:,} run at once and {ask.users:,} are asked for"
         found.append(Limit("max_num_seqs", what, blocks=True))
     elif held > most:
-        what = f"max_num_seqs lets {most:,} run at once; the KV cache would hold {held:,} of {tokens:,} tokens"
+        what = (
+            f"max_num_seqs lets {most:,} run at once; the KV cache would hold {held:,} of {tokens:,} tokens"
+        )
         found.append(Limit("max_num_seqs", what, blocks=False))
     return found
 
 
 def _with_times(plan: Plan) -> Plan:
-    from dataclasses import replace
-
     ask, served = plan.ask, speed(plan.ask)
     if served is None:
         return plan

@@ -1,12 +1,12 @@
 """The fastest that a step can be: bytes over bandwidth, or operations over peak rate, whichever is longer.
 
-Owns: floors of a decode step and of a prefill. Knows nothing about what is reached in practice: a floor is never a
-promise, and never a percentile. Not run on a GPU.
+Owns: floors of a decode step and of a prefill. Knows nothing about what is reached in practice: a floor is
+never a promise, and never a percentile. Not run on a GPU.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from serving.facts.hardware import Gpu
 from serving.facts.storage import WeightStorage
@@ -23,7 +23,7 @@ class Speed:
     weights: WeightStorage
     cache: KvStorage
     gpu: Gpu
-    ranks: Ranks = Ranks()
+    ranks: Ranks = field(default_factory=Ranks)
 
     @property
     def peak_flops(self) -> float:
@@ -51,17 +51,20 @@ class Floor:
 
 
 def decode_floor(speed: Speed, *, batch: int, context: int, tokens_each: int = 1) -> Floor:
-    """One step in which `batch` sequences of `context` tokens get `tokens_each` tokens (more than one: drafts).
+    """One step in which `batch` sequences of `context` tokens get `tokens_each` tokens (more than one:
+    drafts).
 
-    Formula: bytes = weights read on a rank + KV of all sequences on a rank; operations = 2 * active parameters (but
-    the embedding) * tokens + 4 * query dimensions * context of every layer. Llama-3.1-8B in bf16 on H100 SXM: 4.481
-    ms at batch 1 without context, 7.045 ms at batch 32 and 2,048 tokens.
+    Formula: bytes = weights read on a rank + KV of all sequences on a rank; operations = 2 * active
+    parameters (but the embedding) * tokens + 4 * query dimensions * context of every layer. Llama-3.1-8B in
+    bf16 on H100 SXM: 4.481 ms at batch 1 without context, 7.045 ms at batch 32 and 2,048 tokens.
     """
     shape, tokens = speed.shape, batch * tokens_each
     cache = kv_bytes(shape, speed.cache, tensor=speed.ranks.tensor).at(context)
     moved = read_bytes(shape, speed.weights, speed.ranks, tokens) + batch * cache
     matrices = 2 * (shape.active_parameters - (0 if shape.tied else shape.embedding_parameters)) * tokens
-    attention = sum(4 * (layer.cached_query_dim or layer.query_dim) * _seen(layer, context) for layer in shape.layers)
+    attention = sum(
+        4 * (layer.cached_query_dim or layer.query_dim) * _seen(layer, context) for layer in shape.layers
+    )
     operations = matrices + tokens * attention
     return Floor(
         moved / speed.gpu.bandwidth_bytes_per_s, operations / (speed.peak_flops * speed.ranks.tensor)
@@ -71,8 +74,8 @@ def decode_floor(speed: Speed, *, batch: int, context: int, tokens_each: int = 1
 def prefill_floor(speed: Speed, prompt: int) -> Floor:
     """The computing of one prompt of so many tokens.
 
-    Formula: 2 * (active parameters - embedding - lm_head) * S + 2 * layers * query dimensions * S^2 (causal: half of
-    all pairs; within a window fewer). Llama-3.1-8B at 8,192 tokens on H100 SXM: 133 ms.
+    Formula: 2 * (active parameters - embedding - lm_head) * S + 2 * layers * query dimensions * S^2 (causal:
+    half of all pairs; within a window fewer). Llama-3.1-8B at 8,192 tokens on H100 SXM: 133 ms.
     """
     operations = prefill_operations(speed.shape, prompt)
     moved = read_bytes(speed.shape, speed.weights, speed.ranks, prompt)
@@ -96,7 +99,8 @@ def _seen(layer: Layer, context: int) -> int:
 
 
 def _pairs(layer: Layer, prompt: int) -> float:
-    """Pairs of tokens that attend to each other: S^2 / 2, within a window W: W * S - W^2 / 2 (chunks: S * W / 2)."""
+    """Pairs of tokens that attend to each other: S^2 / 2, within a window W: W * S - W^2 / 2 (chunks: S * W /
+    2)."""
     if isinstance(layer.kv, AttentionKv) and layer.kv.window and prompt > layer.kv.window:
         if layer.kv.chunked:
             return prompt * layer.kv.window / 2

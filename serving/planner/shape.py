@@ -13,8 +13,8 @@ from typing import Literal
 Role = Literal["linear", "expert", "embedding", "head", "router", "norm"]
 """`linear` and `expert` may be quantized; the others stay 16-bit."""
 Split = Literal["whole", "rows", "cols", "experts", "vocab"]
-"""How tensor parallelism divides a tensor: not at all, by output or input features, by experts (whole experts with
-expert parallelism, their features else), or by rows of the vocabulary."""
+"""How tensor parallelism divides a tensor: not at all, by output or input features, by experts (whole experts
+with expert parallelism, their features else), or by rows of the vocabulary."""
 
 
 @dataclass(frozen=True, slots=True)

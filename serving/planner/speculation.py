@@ -1,7 +1,8 @@
-"""What speculative decoding may gain: tokens of a step, the step's cost, and the batch where it turns into a loss.
+"""What speculative decoding may gain: tokens of a step, the step's cost, and the batch where it turns into a
+loss.
 
-Owns: expected tokens from an acceptance, or from acceptances measured by position. Knows nothing about how a step's
-time is found: floors come from `roofline`.
+Owns: expected tokens from an acceptance, or from acceptances measured by position. Knows nothing about how a
+step's time is found: floors come from `roofline`.
 """
 
 from __future__ import annotations
@@ -61,8 +62,8 @@ def acceptance_ratio(tokens_per_step: float, tokens: int) -> float:
 def gain(speed: Speed, drafting: Drafting, *, batch: int, context: int) -> Gain:
     """The speed-up of one step, by floors.
 
-    Formula: E * t(B, 1) / (k * t_draft(B) + t(B, k + 1)); the step with drafts reads the experts of B * (k + 1)
-    tokens, and may meet the compute roof.
+    Formula: E * t(B, 1) / (k * t_draft(B) + t(B, k + 1)); the step with drafts reads the experts of B * (k +
+    1) tokens, and may meet the compute roof.
     """
     made = _tokens(drafting)
     alone = decode_floor(speed, batch=batch, context=context).seconds

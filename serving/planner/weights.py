@@ -1,6 +1,7 @@
 """How many bytes the weights take: by arithmetic in any storage, on the whole and on the fullest rank.
 
-Owns: dividing tensors over ranks as vLLM does, and summing their bytes. Knows nothing about files (`headers`).
+Owns: dividing tensors over ranks as vLLM does, and summing their bytes. Knows nothing about files
+(`headers`).
 """
 
 from __future__ import annotations
@@ -97,9 +98,9 @@ def _module(tensor: Tensor, layer: int) -> str:
 def on_rank(tensor: Tensor, ranks: Ranks) -> Tensor:
     """The part of a tensor that one tensor-parallel rank holds; what does not divide is rounded up.
 
-    Linear layers are divided by output or input features, heads stay whole (KV heads are repeated where ranks are
-    more), the vocabulary is padded to 64 rows. Experts are divided over all ranks of tensor * data: whole ones with
-    expert parallelism, by features without. Norms and routers are repeated.
+    Linear layers are divided by output or input features, heads stay whole (KV heads are repeated where ranks
+    are more), the vocabulary is padded to 64 rows. Experts are divided over all ranks of tensor * data: whole
+    ones with expert parallelism, by features without. Norms and routers are repeated.
     """
     size = ranks.tensor
     if tensor.split == "rows":
@@ -166,10 +167,11 @@ def _last(shape: ModelShape, ranks: Ranks) -> Iterator[Tensor]:
 
 
 def read_bytes(shape: ModelShape, storage: WeightStorage, ranks: Ranks, tokens: int) -> float:
-    """Bytes of weights that one device reads in a step of `tokens` tokens, on the slowest way through the model.
+    """Bytes of weights that one device reads in a step of `tokens` tokens, on the slowest way through the
+    model.
 
-    All weights but the input embedding (a look-up; tied, it is read as lm_head), and of experts those that are hit.
-    The ranks of a pipeline read one after the other, so their bytes add up to one step's time.
+    All weights but the input embedding (a look-up; tied, it is read as lm_head), and of experts those that
+    are hit. The ranks of a pipeline read one after the other, so their bytes add up to one step's time.
     """
     total = 0.0
     for index, layer in enumerate(shape.layers):

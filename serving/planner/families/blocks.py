@@ -1,7 +1,7 @@
 """The parts that most models are built of: attention, feed-forward, experts, norms, and what stands around.
 
-Owns: the matrices of each part as vLLM and transformers lay them out. Knows nothing about which model has which:
-the families choose.
+Owns: the matrices of each part as vLLM and transformers lay them out. Knows nothing about which model has
+which: the families choose.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from serving.planner.fields import Fields
-from serving.planner.shape import Layer, ModelShape, Role, Tensor
+from serving.planner.shape import Layer, ModelShape, Tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,12 @@ def read_heads(fields: Fields) -> Heads:
 
 
 def attention(
-    heads: Heads, *, qkv_bias: bool = False, out_bias: bool = False, qk_norm: bool = False, gated: bool = False
+    heads: Heads,
+    *,
+    qkv_bias: bool = False,
+    out_bias: bool = False,
+    qk_norm: bool = False,
+    gated: bool = False,
 ) -> tuple[Tensor, ...]:
     """Query, key, value and output projections. `gated`: queries come with a gate of their own size."""
     wide, narrow = heads.query * heads.dim, heads.kv * heads.dim
@@ -64,18 +69,18 @@ def attention(
     return tuple(found)
 
 
-def gated_mlp(
-    hidden: int, inner: int, *, bias: bool = False, name: str = "mlp", split: bool = True
-) -> tuple[Tensor, ...]:
+def gated_mlp(hidden: int, inner: int, *, bias: bool = False, name: str = "mlp") -> tuple[Tensor, ...]:
     """Gate, up and down: three matrices of hidden * inner."""
-    rows, cols = ("rows", "cols") if split else ("whole", "whole")
     found = [
-        Tensor(f"{name}.gate_proj", "linear", inner, hidden, 1, rows),  # type: ignore[arg-type]  # literals
-        Tensor(f"{name}.up_proj", "linear", inner, hidden, 1, rows),  # type: ignore[arg-type]  # literals
-        Tensor(f"{name}.down_proj", "linear", hidden, inner, 1, cols),  # type: ignore[arg-type]  # literals
+        Tensor(f"{name}.gate_proj", "linear", inner, hidden, 1, "rows"),
+        Tensor(f"{name}.up_proj", "linear", inner, hidden, 1, "rows"),
+        Tensor(f"{name}.down_proj", "linear", hidden, inner, 1, "cols"),
     ]
     if bias:
-        found += [Tensor(f"{name}.bias", "norm", 2 * inner, 1, 1, "rows"), Tensor("down_bias", "norm", hidden)]
+        found += [
+            Tensor(f"{name}.bias", "norm", 2 * inner, 1, 1, "rows"),
+            Tensor("down_bias", "norm", hidden),
+        ]
     return tuple(found)
 
 
@@ -102,9 +107,9 @@ class Experts:
 
 def experts(hidden: int, mixture: Experts, *, router_bias: bool = False) -> tuple[Tensor, ...]:
     """The router and all experts of one layer."""
-    matrices = (("up_proj", True), ("down_proj", False))
+    matrices = [("up_proj", True), ("down_proj", False)]
     if mixture.gated:
-        matrices = (("gate_proj", True), *matrices)
+        matrices.insert(0, ("gate_proj", True))
     found = [Tensor("router", "router", mixture.count, hidden)]
     for name, upward in matrices:
         rows, cols = (mixture.inner, hidden) if upward else (hidden, mixture.inner)
@@ -116,7 +121,9 @@ def experts(hidden: int, mixture: Experts, *, router_bias: bool = False) -> tupl
     return tuple(found)
 
 
-def read_experts(fields: Fields, *, count: Sequence[str], used: Sequence[str], inner: Sequence[str]) -> Experts:
+def read_experts(
+    fields: Fields, *, count: Sequence[str], used: Sequence[str], inner: Sequence[str]
+) -> Experts:
     """A mixture by the keys that a family uses. Raises: UsageError where more are used than there are."""
     found = Experts(fields.count(*count), fields.count(*used), fields.count(*inner))
     if found.used > found.count:
@@ -144,7 +151,7 @@ def whole(fields: Fields, layers: Sequence[Layer], **facts: object) -> ModelShap
     around += norms(hidden, 1, bias=bool(facts.pop("norm_bias", False)))
     architectures = fields.outer.get("architectures") or [fields.get("model_type")]
     if fields.outer.get("vision_config") or fields.outer.get("audio_config"):
-        fields.notes.append("vision and audio parts are not counted: their files' headers would tell")
+        fields.note("vision and audio parts are not counted: their files' headers would tell")
     return ModelShape(
         name=fields.where,
         architecture=str(architectures[0]),
@@ -159,17 +166,3 @@ def whole(fields: Fields, layers: Sequence[Layer], **facts: object) -> ModelShap
         notes=tuple(fields.notes),
         **facts,  # type: ignore[arg-type]  # each family's own words, checked by its tests
     )
-
-
-def role_of(name: str) -> Role:
-    """The role of a checkpoint's tensor by its name, for files' headers."""
-    last = name.removesuffix(".weight").rpartition(".")[2]
-    if "embed" in last or last == "wte":
-        return "embedding"
-    if last == "lm_head":
-        return "head"
-    if ".experts." in name:
-        return "expert"
-    if last in {"gate", "router"}:
-        return "router"
-    return "norm" if "norm" in last or name.endswith(".bias") else "linear"

@@ -47,7 +47,13 @@ def build(fields: Fields) -> ModelShape:
 
 FAMILY = Family(
     "llama",
-    ("LlamaForCausalLM", "MistralForCausalLM", "Ministral3ForCausalLM", "SmolLM3ForCausalLM", "Mistral3ForConditionalGeneration"),
+    (
+        "LlamaForCausalLM",
+        "MistralForCausalLM",
+        "Ministral3ForCausalLM",
+        "SmolLM3ForCausalLM",
+        "Mistral3ForConditionalGeneration",
+    ),
     ("llama", "mistral", "ministral", "ministral3", "smollm3", "mistral3"),
     build,
 )

@@ -1,0 +1,87 @@
+"""Plans a deployment file without installing or starting anything.
+
+Owns: what stands in for the parts that a start would find: model files, device, version, machine. Knows
+nothing about the arithmetic (`serving.planner.fit`).
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+
+from deploy.plan_inputs import drafting, lengths, read_shape
+from deploy.planning import gpu_of
+from serving.config.load import load_deployment
+from serving.config.schema import Deployment
+from serving.engine.devices import nvidia_driver_answers, resolve_device
+from serving.engine.machine import read_machine
+from serving.engine.recipes import choose_recipe
+from serving.errors import UsageError
+from serving.facts.load import (
+    gpus,
+    kv_formats,
+    latent_storage,
+    model_configs,
+    overheads,
+    weight_storage,
+)
+from serving.modes.mode import Device
+from serving.modes.speculative import Speculative
+from serving.planner.fit import Facts, Model, Place, deployment_ask
+from serving.planner.plan import Plan, make_plan
+
+
+def facts() -> Facts:
+    """All tables that a plan needs."""
+    return Facts(kv_formats(), latent_storage(), weight_storage(), gpus(), overheads())
+
+
+def plan_file(args: argparse.Namespace) -> Plan:
+    """The plan of one engine of a deployment file. Raises: UsageError with file and key."""
+    deployment, _ = load_deployment(args.file, args.set)
+    folder = Path(args.file).parent
+    ask, _ = deployment_ask(deployment, _model(deployment, folder), _place(args, deployment), facts())
+    ask = replace(
+        ask,
+        users=args.users,
+        lengths=lengths(args),
+        efficiency=args.efficiency,
+        link_bytes_per_s=args.link * 1e9 if args.link else None,
+    )
+    return make_plan(replace(ask, drafting=drafting(args, ask)), overheads())
+
+
+def _model(deployment: Deployment, folder: Path) -> Model:
+    shape, checkpoint = read_shape(_local(deployment.model, folder, "model"))
+    mode = next((mode for mode in deployment.modes if isinstance(mode, Speculative)), None)
+    draft = None
+    if mode and mode.model and mode.method == "draft_model":
+        draft = read_shape(_local(mode.model, folder, "modes[].model"))[0]
+    return Model(shape, checkpoint, draft)
+
+
+def _local(model: str, folder: Path, key: str) -> str:
+    path = (folder / Path(model).expanduser()).resolve()
+    if path.is_dir():
+        return str(path)
+    if model in model_configs():
+        return model
+    raise UsageError(
+        f"'{model}' is not a folder on this machine, so its config.json cannot be read",
+        where=key,
+        fix="copy its config.json into a folder and use --set model=FOLDER, or --model FOLDER --gpu NAME",
+    )
+
+
+def _place(args: argparse.Namespace, deployment: Deployment) -> Place:
+    asked = deployment.engine.device
+    elsewhere = args.gpu is not None or args.gpu_memory is not None
+    device: Device
+    if elsewhere:
+        device = "rocm" if asked == "rocm" else "cuda"
+    else:
+        device = resolve_device(asked, has_nvidia=asked != "cpu" and nvidia_driver_answers())
+    recipe = choose_recipe(device, deployment.engine.version)
+    machine = read_machine(accelerators=device != "cpu" and not elsewhere)
+    return Place(device, recipe.version, machine, gpu_of(args) if elsewhere else None)

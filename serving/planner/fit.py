@@ -1,0 +1,227 @@
+"""A deployment's plan before it starts: what its modes ask of the planner, and whether this machine can.
+
+Owns: the way from a deployment and a machine to a question, and the words of a refusal. Knows nothing about
+engines: they are started, or not, by who asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from serving.config.arguments import argument_flags
+from serving.config.layout import default_kv_cache_bytes, ranks
+from serving.config.schema import Deployment
+from serving.errors import UsageError
+from serving.facts.formats import KvFormat
+from serving.facts.hardware import Gpu, find_gpu
+from serving.facts.overheads import Overheads
+from serving.facts.storage import LatentStorage, WeightStorage, find_storage
+from serving.modes.disaggregated import Disaggregated
+from serving.modes.mode import Device, MachineFacts
+from serving.modes.parallel import Parallel
+from serving.modes.quantized_kv import QuantizedKv
+from serving.modes.quantized_weights import QuantizedWeights
+from serving.planner.advise import Advice, Choices, advise
+from serving.planner.ask import Ask
+from serving.planner.headers import Checkpoint
+from serving.planner.kv_layers import kv_storage
+from serving.planner.plan import Plan, make_plan
+from serving.planner.shape import ModelShape
+from serving.planner.weights import Ranks
+
+M = TypeVar("M")
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """The tables of `serving.facts` that a plan needs."""
+
+    cache: Mapping[str, KvFormat]
+    latents: Mapping[str, LatentStorage]
+    weights: Mapping[str, WeightStorage]
+    gpus: Mapping[str, Gpu]
+    overheads: Overheads
+
+    @property
+    def choices(self) -> Choices:
+        """What there is to choose from."""
+        return Choices(self.cache, self.weights)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the deployment is to run."""
+
+    device: Device
+    version: str
+    machine: MachineFacts
+    gpu: Gpu | None = None
+    """The kind of GPU where it is not this machine's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """The model as it lies on the disk, and its draft."""
+
+    shape: ModelShape
+    checkpoint: Checkpoint | None = None
+    draft: ModelShape | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """The answer for one engine of a deployment, and what to do where it does not fit."""
+
+    plan: Plan
+    engines: int
+    advice: tuple[Advice, ...]
+
+    @property
+    def fits(self) -> bool:
+        """Whether every engine starts."""
+        return self.plan.fits
+
+    def refusal(self) -> str:
+        """Why it does not fit, in numbers."""
+        reasons = "; ".join(limit.what for limit in self.plan.limits if limit.blocks)
+        each = f" (each of {self.engines} engines)" if self.engines > 1 else ""
+        return f"the model does not fit{each}: {reasons}"
+
+    def nearest(self) -> str:
+        """What would fit, as keys of the deployment file."""
+        found = [advice for advice in self.advice if advice.fits][:3]
+        if not found:
+            return "no single change would make it fit; use larger or more devices, or a smaller model"
+        words = "; or ".join(f"{advice.keys} (risk: {advice.risk.split(':')[0]})" for advice in found)
+        return f"what would fit: {words}; or start anyway with --no-plan"
+
+
+def fit(deployment: Deployment, model: Model, place: Place, facts: Facts) -> Fit:
+    """Plan one engine of a deployment on a machine, with the nearest changes that would fit.
+
+    Raises: UsageError where a split or a format is impossible.
+    """
+    ask, engines = deployment_ask(deployment, model, place, facts)
+    plan = make_plan(ask, facts.overheads)
+    if plan.fits or ask.device != "cpu":
+        return Fit(plan, engines, () if plan.fits else advise(plan, facts.choices, facts.overheads))
+    return Fit(plan, engines, _on_cpu(plan, facts))
+
+
+def deployment_ask(deployment: Deployment, model: Model, place: Place, facts: Facts) -> tuple[Ask, int]:
+    """The question of one engine of a deployment, and how many engines there are."""
+    engine, machine, device = deployment.engine, place.machine, place.device
+    pair = _mode(deployment, Disaggregated)
+    engines = pair.prefill + pair.decode if pair else deployment.replicas
+    flags = {flag: words for _, flag, words in argument_flags(engine.args)}
+    kv_bytes = engine.kv_cache_memory
+    if device == "cpu" and kv_bytes is None:
+        kv_bytes = default_kv_cache_bytes(deployment, machine)
+    gpu = place.gpu or _gpu(machine, facts)
+    cache = _mode(deployment, QuantizedKv)
+    ask = Ask(
+        shape=model.shape,
+        weights=_weights(deployment, model.shape, facts),
+        cache=kv_storage(cache.format if cache else "auto", facts.cache, facts.latents, device=device),
+        device=device,
+        version=place.version,
+        gpu=gpu,
+        memory_bytes=_memory(place, gpu, engines * ranks(deployment)),
+        ranks=_ranks(deployment),
+        max_model_len=engine.max_model_len or model.shape.max_position,
+        max_num_seqs=engine.max_num_seqs,
+        max_num_batched_tokens=_flag(flags, "--max-num-batched-tokens"),
+        utilization=engine.gpu_memory_utilization,
+        kv_cache_bytes=kv_bytes,
+        graphs="--enforce-eager" not in flags,
+        checkpoint=model.checkpoint if _stored(deployment, model.shape) else None,
+        draft_shape=model.draft,
+    )
+    return ask, engines
+
+
+def _on_cpu(plan: Plan, facts: Facts) -> tuple[Advice, ...]:
+    """On CPU the cache is given in bytes: the nearest that fits is another number of them."""
+    budget, pool, ask = plan.budget, plan.pool, plan.ask
+    needed = (pool.blocks(ask.max_model_len) + 1) * pool.block_bytes
+    room = budget.total_bytes - budget.weight_bytes
+    wished = min(room, max(needed, budget.kv_bytes))
+    step = 64 * 1024**2
+    wished = wished // step * step if budget.missing_bytes else -(-wished // step) * step
+    found = []
+    if wished > 0:
+        other = make_plan(replace(ask, kv_cache_bytes=wished), facts.overheads)
+        keys = f"engine: {{kv_cache_memory: {wished // 1024**2}MiB}}"
+        flags = f"--kv-cache-memory-bytes {wished}"
+        found.append(
+            Advice(
+                "KV cache memory",
+                flags,
+                keys,
+                "none to answers",
+                other.fits,
+                other.users.at_max,
+                plan.users.at_max,
+                other.capacity.tokens,
+                None,
+                None,
+                1,
+            )
+        )
+    return (*(a for a in found if a.fits), *advise(plan, facts.choices, facts.overheads))
+
+
+def _mode(deployment: Deployment, kind: type[M]) -> M | None:
+    return next((mode for mode in deployment.modes if isinstance(mode, kind)), None)
+
+
+def _ranks(deployment: Deployment) -> Ranks:
+    parallel = _mode(deployment, Parallel)
+    if parallel is None:
+        return Ranks()
+    return Ranks(parallel.tensor, parallel.pipeline, parallel.data, parallel.expert)
+
+
+def _stored(deployment: Deployment, shape: ModelShape) -> bool:
+    """Whether weights stay as the checkpoint has them."""
+    mode = _mode(deployment, QuantizedWeights)
+    return mode is None or mode.format in ("checkpoint", shape.quantization)
+
+
+def _weights(deployment: Deployment, shape: ModelShape, facts: Facts) -> WeightStorage:
+    mode = _mode(deployment, QuantizedWeights)
+    name = shape.quantization or "bf16"
+    if mode is not None and not _stored(deployment, shape):
+        name = mode.format
+    found = find_storage(name, facts.weights)
+    if found is None:
+        raise UsageError(f"the bytes of weights in '{name}' are not known", fix="start with --no-plan")
+    return replace(found, ignore=shape.ignore)
+
+
+def _gpu(machine: MachineFacts, facts: Facts) -> Gpu | None:
+    if not machine.accelerators:
+        return None
+    first = machine.accelerators[0]
+    known = find_gpu(first.name, facts.gpus)
+    if known is None:
+        return None
+    return replace(known, memory_bytes=first.total_bytes, memory_kind="device")
+
+
+def _memory(place: Place, gpu: Gpu | None, workers: int) -> int:
+    """Of one rank: a device's own total, or an equal share of what the machine has available."""
+    if place.device == "cpu":
+        return place.machine.memory_available_bytes // workers
+    if place.machine.accelerators:
+        return min(accelerator.total_bytes for accelerator in place.machine.accelerators)
+    if gpu is None:
+        raise UsageError("there is no GPU to plan for", where="--gpu", fix="name one, such as --gpu h100-sxm")
+    return gpu.memory_bytes
+
+
+def _flag(flags: Mapping[str, Sequence[str]], name: str) -> int | None:
+    words = flags.get(name)
+    return int(words[0]) if words and words[0].isdecimal() else None

@@ -1,0 +1,59 @@
+"""A plan drawn in a terminal: where the memory goes, and how many fit at which context.
+
+Owns: the bar and the chart in characters. Knows nothing about terminals: lines come out.
+"""
+
+from __future__ import annotations
+
+from serving.planner.compare import CONTEXTS
+from serving.planner.plan import Plan
+
+WIDTH = 64
+PARTS = (("weights", "█"), ("overhead", "▓"), ("KV cache", "░"), ("free", "·"))
+
+
+def memory_parts(plan: Plan) -> list[tuple[str, int]]:
+    """The parts of one device's memory in bytes, in the order of the bar."""
+    budget = plan.budget
+    held = budget.weight_bytes + budget.overhead_bytes + budget.kv_bytes
+    return [
+        ("weights", budget.weight_bytes),
+        ("overhead", budget.overhead_bytes),
+        ("KV cache", budget.kv_bytes),
+        ("free", max(0, budget.total_bytes - held)),
+    ]
+
+
+def memory_bar(plan: Plan) -> list[str]:
+    """One bar of a device's memory and its legend. What exceeds the memory is drawn beyond its end."""
+    parts = memory_parts(plan)
+    scale = WIDTH / max(plan.budget.total_bytes, 1)
+    drawn = ""
+    for (_, size), (_, sign) in zip(parts, PARTS, strict=True):
+        drawn += sign * round(size * scale)
+    end = plan.budget.total_bytes
+    bar = drawn[:WIDTH].ljust(WIDTH) + "|" + ("█ too much" if plan.budget.missing_bytes else "")
+    legend = "   ".join(
+        f"{sign} {name} {size / 1024**3:.2f} GiB"
+        for (name, size), (_, sign) in zip(parts, PARTS, strict=True)
+    )
+    return [f"{bar} {end / 1024**3:.2f} GiB a device", legend]
+
+
+def capacity_points(plan: Plan) -> list[tuple[int, int]]:
+    """Users over all copies by the tokens that each holds, up to what the model can."""
+    most = max(plan.ask.max_model_len, 1024)
+    blocks, copies = plan.capacity.blocks, plan.ask.ranks.data
+    contexts = [tokens for tokens in CONTEXTS if tokens < most] + [most]
+    return [(tokens, copies * plan.pool.users(blocks, tokens)) for tokens in contexts]
+
+
+def capacity_chart(plan: Plan) -> list[str]:
+    """Users against context, a line each; the bar is on a scale of powers of two."""
+    points = capacity_points(plan)
+    longest = max((users for _, users in points), default=0).bit_length() or 1
+    lines = ["users that the KV cache holds, by tokens of each"]
+    for tokens, users in points:
+        bar = "░" * round(WIDTH / 2 * users.bit_length() / longest)
+        lines.append(f"{tokens:>11,} {users:>9,} {bar}")
+    return lines

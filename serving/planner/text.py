@@ -1,0 +1,168 @@
+"""A plan in words for people: the answer first, then the figures, the picture and the advice.
+
+Owns: the wording and the order. Knows nothing about consoles: text comes out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from serving.facts.overheads import Overheads
+from serving.planner.advise import Advice
+from serving.planner.compare import CacheRow, Row
+from serving.planner.figure import Figure
+from serving.planner.figures import figures
+from serving.planner.picture import capacity_chart, memory_bar
+from serving.planner.plan import Plan
+
+SHOWN = (
+    ("parameters", "params_total"),
+    ("active for a token", "params_active"),
+    ("weights", "weight_bytes"),
+    ("weights a device", "weight_bytes_per_rank"),
+    ("overhead a device", "overhead_bytes_per_rank"),
+    ("KV cache a device", "kv_cache_bytes_per_rank"),
+    ("KV of a token", "kv_bytes_per_token"),
+    ("KV of a token in windows", "kv_bytes_per_token_window"),
+    ("KV of a request, fixed", "kv_bytes_per_request_fixed"),
+    ("KV tokens", "kv_cache_tokens"),
+    ("users at the longest", "users_at_max_model_len"),
+    ("users at p50 lengths", "users_at_p50"),
+    ("users at p95 lengths", "users_at_p95"),
+    ("longest context at users", "longest_context_at_users"),
+)
+TIMES = (
+    ("TPOT floor", "decode_step_floor_s"),
+    ("TPOT calibrated", "tpot_calibrated_s"),
+    ("TPOT measured p50", "tpot_measured_s"),
+    ("TTFT floor", "ttft_floor_s"),
+    ("TTFT measured p50", "ttft_measured_s"),
+    ("prefill floor", "prefill_floor_s"),
+    ("KV transfer", "kv_transfer_s"),
+)
+
+
+def plan_text(
+    plan: Plan, overheads: Overheads, advice: Sequence[Advice], measured: dict[str, Figure] | None = None
+) -> str:
+    """The whole answer."""
+    named = {**figures(plan, overheads), **(measured or {})}
+    ask = plan.ask
+    where = ask.gpu.title if ask.gpu else ask.device
+    lines = [
+        verdict(plan),
+        f"  {ask.shape.name}: {ask.shape.architecture}, {ask.shape.kind}, weights {ask.weights.name}, "
+        f"KV cache {ask.cache.name}",
+        f"  {_counted(ask.ranks.devices, where)}, tensor {ask.ranks.tensor}, pipeline {ask.ranks.pipeline}, "
+        f"data {ask.ranks.data}, vLLM {ask.version}, max_model_len {ask.max_model_len:,}, "
+        f"max_num_seqs {ask.batch.max_num_seqs:,}, "
+        f"max_num_batched_tokens {ask.batch.max_num_batched_tokens:,}",
+        *(f"  limit: {limit.what}" for limit in plan.limits),
+        "",
+        *_block(named, SHOWN),
+        "",
+        *_block(named, TIMES),
+    ]
+    if plan.gains:
+        lines += ["", *_speculation(plan)]
+    if plan.transfer:
+        lines += [f"  transfer takes {plan.transfer.share_of_prefill:.2f} of the prefill's own floor"]
+    lines += ["", *memory_bar(plan), "", *capacity_chart(plan)]
+    if advice:
+        lines += ["", "what would change it, best first (predicted)", *(_advice(each) for each in advice)]
+    lines += [f"note: {note}" for note in ask.shape.notes]
+    return "\n".join(lines)
+
+
+def verdict(plan: Plan) -> str:
+    """One line: fits or not, and by how much."""
+    budget, users = plan.budget, plan.users
+    if plan.fits:
+        spare = (
+            f"{plan.capacity.tokens:,} KV tokens, {users.at_max:,} users of {plan.ask.max_model_len:,} tokens"
+        )
+        return f"fits: {spare}"
+    if budget.missing_bytes:
+        return f"does not fit: {budget.missing_bytes / 1024**3:.2f} GiB too much on each device"
+    return f"does not fit: {next(limit.what for limit in plan.limits if limit.blocks)}"
+
+
+def _counted(devices: int, title: str) -> str:
+    return f"{devices} x {title}" if title != "cpu" else f"CPU, {devices} rank{'s' if devices > 1 else ''}"
+
+
+def _block(named: dict[str, Figure], shown: Sequence[tuple[str, str]]) -> list[str]:
+    lines = []
+    for title, name in shown:
+        figure = named.get(name)
+        if figure is None or figure.value is None or (not figure.value and "fixed" in name + title):
+            continue
+        if not figure.value and "window" in name:
+            continue
+        band = ""
+        if figure.low is not None and figure.high is not None:
+            band = f"  ({_value(figure.low, figure.unit)} to {_value(figure.high, figure.unit)})"
+        lines.append(f"  {title:<26}{_value(figure.value, figure.unit):>16}  {figure.kind}{band}")
+    return lines
+
+
+def _value(value: float, unit: str) -> str:
+    if unit == "bytes":
+        return f"{value / 1024**3:.2f} GiB" if value >= 10 * 1024**2 else f"{value:,.0f} B"
+    if unit == "s":
+        return f"{value * 1e3:.3f} ms" if value < 1 else f"{value:.2f} s"
+    return f"{value:,.0f}"
+
+
+def _speculation(plan: Plan) -> list[str]:
+    lines = [f"speculation by floors, {plan.gains[0].tokens_per_step:.2f} tokens a step"]
+    lines += [f"  batch {gain.batch:>5,}  {gain.speedup:.2f}x" for gain in plan.gains]
+    loss = f"a loss from batch {plan.loss_batch:,}" if plan.loss_batch else "no loss up to batch 1,024"
+    return [*lines, f"  {loss}"]
+
+
+def _advice(advice: Advice) -> str:
+    effect = f"users {advice.users_before:,} -> {advice.users:,}"
+    if advice.decode_floor_s and advice.decode_floor_before_s:
+        effect += (
+            f", TPOT floor {advice.decode_floor_before_s * 1e3:.2f} -> {advice.decode_floor_s * 1e3:.2f} ms"
+        )
+    fits = "" if advice.fits else " (still does not fit)"
+    return f"  {advice.title}: {advice.flags}\n      {effect}{fits}; risk {advice.risk}"
+
+
+def compare_text(rows: Sequence[Row]) -> str:
+    """The table of a comparison."""
+    width = max([len(row.label) for row in rows] + [5])
+    head = f"{'':<{width}} {'fits':>5} {'devices':>8} {'users':>9} {'a device':>9}"
+    lines = [f"{head} {'KV tokens':>13} {'TPOT floor':>11} {'cost':>8}"]
+    for row in rows:
+        plan = row.plan
+        tokens = f"{plan.capacity.tokens:,}" if plan else "-"
+        floor = f"{plan.decode.seconds * 1e3:.2f} ms" if plan and plan.decode else "-"
+        cost = f"{row.cost_per_user_hour:.4f}" if row.cost_per_user_hour is not None else "-"
+        fits = "yes" if plan and plan.fits else "no"
+        lines.append(
+            f"{row.label:<{width}} {fits:>5} {row.devices:>8} {row.users:>9,} {row.users_per_device:>9,.1f} "
+            f"{tokens:>13} {floor:>11} {cost:>8}"
+        )
+    lines += [f"{row.label}: {row.problem}" for row in rows if row.problem]
+    return "\n".join(lines)
+
+
+def caches_text(rows: Sequence[CacheRow]) -> str:
+    """The table of many models' caches."""
+    width = max([len(row.model) for row in rows] + [5])
+    lines = [f"{'':<{width}} {'KV':<20} {'weights':>12} {'KV at 32k':>12}  cache overtakes weights at"]
+    for row in rows:
+        if row.at_32k is None:
+            lines.append(f"{row.model:<{width}} {row.format:<20} this format cannot hold the model's cache")
+            continue
+        where = "never" if row.overtakes_at is None else f"{row.overtakes_at:,} tokens"
+        if row.overtakes_at and row.overtakes_at > row.max_position:
+            where += f" (beyond its {row.max_position:,})"
+        lines.append(
+            f"{row.model:<{width}} {row.format:<20} {row.weight_bytes / 1024**3:>8.2f} GiB "
+            f"{row.at_32k / 1024**3:>8.2f} GiB  {where}"
+        )
+    return "\n".join(lines)
