@@ -8,7 +8,8 @@ CODE := serving loadgen $(wildcard dashboards) deploy tests
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up test check bench-sigterm lint setup setup-dev clean bench-modes bench-start
+PEERS ?= none,teapot,vllm-router,nginx,litellm
+.PHONY: help bench-gateway demo up test check bench-sigterm lint setup setup-dev clean bench-modes bench-start
 .NOTPARALLEL:
 
 help: ## show this list
@@ -37,6 +38,9 @@ bench-start: setup-dev ## what teapot adds to the start of bare vLLM with the sa
 
 bench-sigterm: setup-dev ## 20 times SIGTERM with requests in flight on the real engine (some 15 minutes)
 	SIGTERM_TRIALS=20 $(BIN)/python -m pytest -q -rP tests/e2e/test_faults.py -k sigterm
+
+bench-gateway: setup-dev ## the gateway beside no proxy and other proxies (installs vllm-router and LiteLLM aside)
+	@$(BIN)/python tests/bench/gateway.py --scratch build/bench --peers $(PEERS)
 
 lint: setup-dev
 	$(BIN)/ruff format --check $(CODE)

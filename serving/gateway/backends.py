@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 Role = Literal["any", "prefill", "decode"]
+ANSWERING: tuple[Role, ...] = ("any", "decode")
+"""The roles that can write an answer."""
 BackendState = Literal["starting", "ready", "draining", "down"]
 
 
@@ -47,7 +49,7 @@ class Revision:
     @property
     def ready(self) -> bool:
         """Whether it can answer: a backend that only prefills cannot."""
-        return any(b.state == "ready" and b.role != "prefill" for b in self.backends)
+        return any(b.state == "ready" and b.role in ANSWERING for b in self.backends)
 
 
 class BackendSet:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from serving.gateway.backends import Backend, Revision, Role
+from serving.gateway.backends import Backend, Revision
 from serving.gateway.disaggregated.division import DividedBodies
 from serving.gateway.disaggregated.machine import Division
 from serving.gateway.policies.policy import Ask
@@ -38,8 +38,3 @@ class Errand:
     division: Division | None = None
     bodies: DividedBodies | None = None
     """Of a divided request, until its params were used."""
-
-    @property
-    def roles(self) -> tuple[Role, ...]:
-        """Which backends can answer it."""
-        return ("any", "decode")

@@ -13,7 +13,7 @@ from aiohttp import web
 
 from serving.gateway.answer_usage import read_usage
 from serving.gateway.answers import Refused, json_response
-from serving.gateway.backends import Backend
+from serving.gateway.backends import ANSWERING, Backend
 from serving.gateway.disaggregated.cleaning import NotJson, without_params
 from serving.gateway.disaggregated.legs import TransferFailed, Transfers
 from serving.gateway.errand import Errand, Task
@@ -145,14 +145,14 @@ class Proxy:
         if len(errand.tried) >= self._settings.attempts:
             return None
         now = self._clock()
-        backend = self._router.choose(errand.revision, errand.roles, errand.ask, now, errand.tried)
+        backend = self._router.choose(errand.revision, ANSWERING, errand.ask, now, errand.tried)
         if backend is None:
             # A revision whose backends all fail must not cost its share of the requests their answer.
             lent = self._router.revision(errand.ask, without=[b.revision for b in errand.tried])
             if lent is None:
                 return None
             errand.revision = lent
-            backend = self._router.choose(lent, errand.roles, errand.ask, now, errand.tried)
+            backend = self._router.choose(lent, ANSWERING, errand.ask, now, errand.tried)
         if backend is not None and missed is not None and not self._budget.take():
             return None
         return backend

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from serving.gateway.answer_usage import TAIL_BYTES, read_usage
-from serving.gateway.backends import Backend
+from serving.gateway.backends import ANSWERING, Backend
 from serving.gateway.errand import Errand
 from serving.gateway.limits import GatewayLimits
 from serving.gateway.outcome import Exchange, Gaps, Outcome
@@ -51,7 +51,7 @@ class Shadow:
         if revision is None:
             return
         now = asyncio.get_running_loop().time()
-        backend = self._router.choose(revision, ("any", "decode"), errand.ask, now)
+        backend = self._router.choose(revision, ANSWERING, errand.ask, now)
         if backend is None:
             return
         copy = Exchange(

@@ -7,6 +7,7 @@ about clients. `machine` says what follows what, `division` what is sent.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 
 from aiohttp import web
@@ -106,7 +107,8 @@ class Transfers:
             raise Refused(502, str(error), code="bad_upstream_answer", kind="upstream_error") from error
         if (used := read_usage(body[-2048:])) is not None:
             exchange.tokens_in, exchange.tokens_out = used
-        exchange.status, exchange.kind, exchange.bytes_out = sent.head.status, "ok", len(body)
+        exchange.status, exchange.kind = sent.head.status, "ok"
+        exchange.arrived(time.monotonic_ns(), len(body))
         headers = {name: value for name, value in headers.items() if name != "Content-Length"}
         return web.Response(status=sent.head.status, body=body, headers=headers)
 

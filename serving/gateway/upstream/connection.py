@@ -235,10 +235,6 @@ class UpstreamConnection(asyncio.Protocol):
             self.abort()
             self._fail(NotHttp(str(error)))
 
-    def eof_received(self) -> bool:
-        """Called by the loop: the engine sends no more."""
-        return False
-
     def connection_lost(self, exc: Exception | None) -> None:
         """Called by the loop."""
         self._transport = None
