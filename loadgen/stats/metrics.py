@@ -11,6 +11,7 @@ from typing import Literal
 
 from loadgen.records import RequestRecord
 from loadgen.stats.definitions import e2e_s, tpot_s, ttft_from_intended_s, ttft_s
+from serving.config.units import parse_duration, parse_rate
 from serving.errors import UsageError
 
 Kind = Literal["latency", "ratio", "throughput"]
@@ -85,3 +86,37 @@ def chosen(names: tuple[str, ...], floors: dict[str, tuple[float, float]]) -> tu
         else metric
         for metric in picked
     )
+
+
+def parse_floor(text: str) -> tuple[str, tuple[float, float]]:
+    """Read `ttft.p50=5%,5ms`: a metric with its floors, in percent and in its own unit.
+
+    The unit of a latency is a duration, of a ratio percent, of a throughput a rate (`10/s`).
+    Raises: UsageError.
+    """
+    name, _, floors = text.partition("=")
+    percent, comma, absolute = floors.partition(",")
+    (metric,) = chosen((name.strip(),), {})
+    try:
+        if not comma:
+            raise ValueError("one of the two floors is missing")
+        return metric.name, (_percent(percent), _ABSOLUTE[metric.kind](absolute.strip()))
+    except ValueError as error:
+        example = {"latency": "5%,5ms", "ratio": "0%,2%", "throughput": "5%,10/s"}[metric.kind]
+        raise UsageError(
+            f"'{text}': {error}", where="--floor", fix=f"write it as {metric.name}={example}"
+        ) from error
+
+
+def _percent(text: str) -> float:
+    number, sign, rest = text.strip().partition("%")
+    if not sign or rest:
+        raise ValueError(f"'{text.strip()}' is no percentage")
+    return float(number) / 100
+
+
+_ABSOLUTE: dict[Kind, Callable[[str], float]] = {
+    "latency": parse_duration,
+    "ratio": _percent,
+    "throughput": parse_rate,
+}

@@ -15,7 +15,8 @@ def answers(rng, *, number, gaps, between):
 def test_the_whole_sample_is_described_whatever_the_clusters():
     found = clustered([[3.0, 1.0], [], [2.0]])
 
-    assert (found.n, found.mean, found.max) == (3, pytest.approx(2.0), 3.0)
+    assert (found.n, found.max) == (3, 3.0)
+    assert found.mean == pytest.approx(2.0)
     assert found.percentiles[50] is None
 
 
@@ -56,6 +57,11 @@ def test_a_p99_that_few_answers_cannot_carry_is_withheld():
     assert (found.percentiles[99], found.ci95[99]) == (None, None)
 
 
+def holds(interval, truth):
+    assert interval is not None
+    return interval[0] <= truth <= interval[1]
+
+
 @pytest.mark.parametrize("percent", [50, 90])
 def test_the_intervals_cover_the_truth_where_those_for_independent_values_do_not(percent):
     rng = random.Random(6)
@@ -64,10 +70,8 @@ def test_the_intervals_cover_the_truth_where_those_for_independent_values_do_not
     covered = naive = 0
     for _ in range(200):
         clusters = answers(rng, number=80, gaps=12, between=2.0)
-        low, high = clustered(clusters).ci95[percent]
-        covered += low <= truth <= high
-        low, high = distribution(value for cluster in clusters for value in cluster).ci95[percent]
-        naive += low <= truth <= high
+        covered += holds(clustered(clusters).ci95[percent], truth)
+        naive += holds(distribution(value for cluster in clusters for value in cluster).ci95[percent], truth)
 
     # 95 % of 200 is 190, three standard deviations are 9.
     assert covered >= 181

@@ -100,6 +100,7 @@ def test_what_is_certain_and_too_small_to_matter_is_no_regression():
         Settings(metrics=chosen(("tpot.p50",), {}), resamples=400),
     )
 
+    assert change.wide is not None
     assert change.wide[0] > 0
     assert change.verdict == "same"
 
@@ -151,6 +152,7 @@ def test_pairing_makes_intervals_narrower_where_prompts_differ_much():
 
     def width(paired):
         (change,) = compare(*sides, Settings(metrics=chosen(("ttft.p50",), {}), resamples=400, paired=paired))
+        assert change.interval is not None
         return change.interval[1] - change.interval[0]
 
     assert width(True) < width(False)

@@ -24,7 +24,9 @@ def test_no_trials_tell_nothing():
 def test_means_differ_as_in_a_worked_example():
     # By hand: means 20.6 and 25.75, variances 1.8 and 35/12, so 0.36 and 0.729 of the means, and
     # 1.089^2 / (0.36^2 / 4 + 0.729^2 / 3) = 5.66 degrees; t.975 is 2.571 for 5 and 2.447 for 6 of them.
-    low, high = of_means([20, 22, 19, 20, 22], [28, 24, 26, 25], 0.025)
+    found = of_means([20, 22, 19, 20, 22], [28, 24, 26, 25], 0.025)
+    assert found is not None
+    low, high = found
 
     se = (1.8 / 5 + 35 / 12 / 4) ** 0.5
     assert (high + low) / 2 == pytest.approx(5.15)

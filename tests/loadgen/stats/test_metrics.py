@@ -1,6 +1,6 @@
 import pytest
 
-from loadgen.stats.metrics import DEFAULT, METRICS, chosen
+from loadgen.stats.metrics import DEFAULT, METRICS, chosen, parse_floor
 from serving.errors import UsageError
 
 
@@ -41,3 +41,31 @@ def test_every_default_is_a_metric_and_every_name_is_used_once():
 
     assert set(DEFAULT) <= set(names)
     assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "floors"),
+    [
+        ("ttft.p50=5%,5ms", "ttft.p50", (0.05, 0.005)),
+        ("goodput=0%,2.5%", "goodput", (0.0, 0.025)),
+        ("output_tokens_per_s = 10%, 30/min", "output_tokens_per_s", (0.1, 0.5)),
+    ],
+)
+def test_floors_are_read_in_the_units_of_their_metric(text, name, floors):
+    found, both = parse_floor(text)
+
+    assert found == name
+    assert both == pytest.approx(floors)
+
+
+@pytest.mark.parametrize(
+    "text", ["ttft.p50=5%", "ttft.p50=5,5ms", "ttft.p50=5%,5", "ttft.p50", "ttft.p50=5%%,5ms"]
+)
+def test_a_floor_that_cannot_be_read_is_refused_with_an_example(text):
+    with pytest.raises(UsageError, match=r"write it as ttft\.p50=5%,5ms"):
+        parse_floor(text)
+
+
+def test_a_floor_of_an_unknown_metric_is_refused_with_those_there_are():
+    with pytest.raises(UsageError, match="'tfft' is no metric"):
+        parse_floor("tfft=5%,5ms")
