@@ -16,7 +16,7 @@ from loadgen.parse import Capture
 from loadgen.records import Planned
 
 _HEAD = struct.Struct("<IIQ")
-_FACTS = ("index", "phase", "t_intended_ns", "kind", "path")
+_FACTS = ("index", "phase", "t_intended_ns", "kind", "path", "stage")
 _SEEN = ("t_sent_ns", "t_end_ns", "closed", "cut", "error")
 
 

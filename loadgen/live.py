@@ -1,4 +1,4 @@
-"""What a run has come to so far: counts and histograms by kind of prompt, which add up over workers.
+"""What a run has come to so far: counts and histograms by kind and stage, which add up over workers.
 
 Owns: the tallies that the terminal line, the web tab, the exporter and the workers' reports are made
 from. Knows nothing about how they are shown or sent. The summary is not made from these: it has the records.
@@ -6,7 +6,7 @@ from. Knows nothing about how they are shown or sent. The summary is not made fr
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +18,8 @@ from loadgen.stats.plan import Slo
 
 COUNTS = ("ok", "failed", "cut", "good", "output_tokens")
 LATENCIES = ("ttft", "tpot", "itl", "e2e", "lag")
+Group = tuple[str, int | None]
+"""A kind of prompt and a stage of the arrivals (None: the run has no stages)."""
 
 
 @dataclass(slots=True)
@@ -103,11 +105,11 @@ class Live:
     """Answers that have ended and whose bytes are not read yet."""
     warmup: int = 0
     """Warm-up requests that have ended."""
-    by_kind: dict[str, Tally] = field(default_factory=dict)
+    groups: dict[Group, Tally] = field(default_factory=dict)
 
-    def add(self, kind: str, tally: Tally) -> None:
-        """Take in more of one kind."""
-        self.by_kind.setdefault(kind, Tally()).merge(tally)
+    def add(self, group: Group, tally: Tally) -> None:
+        """Take in more of one group."""
+        self.groups.setdefault(group, Tally()).merge(tally)
 
     def merge(self, other: Live) -> None:
         """Add another process's, exactly."""
@@ -115,31 +117,49 @@ class Live:
         self.in_flight += other.in_flight
         self.unread += other.unread
         self.warmup += other.warmup
-        for kind, tally in other.by_kind.items():
-            self.add(kind, tally)
+        for group, tally in other.groups.items():
+            self.add(group, tally)
 
     def total(self) -> Tally:
-        """All kinds together."""
+        """All groups together."""
+        return self._sum(lambda _: True)
+
+    def by_kind(self) -> dict[str, Tally]:
+        """Stages together, in the order of the kinds' names."""
+        return {
+            kind: self._sum(lambda group, kind=kind: group[0] == kind)  # type: ignore[misc]  # bound at once
+            for kind in sorted({kind for kind, _ in self.groups})
+        }
+
+    def by_stage(self) -> dict[int | None, Tally]:
+        """Kinds together, in the order of the stages."""
+        return {
+            stage: self._sum(lambda group, stage=stage: group[1] == stage)  # type: ignore[misc]  # bound at once
+            for stage in sorted({stage for _, stage in self.groups}, key=lambda stage: stage or 0)
+        }
+
+    def _sum(self, chosen: Callable[[Group], bool]) -> Tally:
         total = Tally()
-        for tally in self.by_kind.values():
-            total.merge(tally)
+        for group, tally in self.groups.items():
+            if chosen(group):
+                total.merge(tally)
         return total
 
     def to_wire(self) -> dict[str, Any]:
         """As a JSON document."""
         counts = {name: getattr(self, name) for name in ("sent", "in_flight", "unread", "warmup")}
-        return counts | {"by_kind": {kind: tally.to_wire() for kind, tally in self.by_kind.items()}}
+        return counts | {"groups": [[*group, tally.to_wire()] for group, tally in self.groups.items()]}
 
     @classmethod
     def from_wire(cls, wire: Mapping[str, Any]) -> Live:
         """Read `to_wire`. Raises: KeyError, ValueError on what another version wrote."""
-        by_kind = {kind: Tally.from_wire(tally) for kind, tally in wire["by_kind"].items()}
-        return cls(wire["sent"], wire["in_flight"], wire["unread"], wire["warmup"], by_kind)
+        groups = {(kind, stage): Tally.from_wire(tally) for kind, stage, tally in wire["groups"]}
+        return cls(wire["sent"], wire["in_flight"], wire["unread"], wire["warmup"], groups)
 
 
-def together(lives: Mapping[Any, Live]) -> Live:
+def together(lives: Iterable[Live]) -> Live:
     """One of all; the others stay as they are."""
     whole = Live()
-    for live in lives.values():
+    for live in lives:
         whole.merge(live)
     return whole

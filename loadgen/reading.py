@@ -6,7 +6,7 @@ and the stamping, go first.
 
     python -m loadgen.reading '{"spool": ..., "records": ..., "origin_ns": ..., "worker": 0, "slo": {...}}'
 
-Its standard input closes when no more is coming. Each line it says is a `Heard`.
+Its standard input closes when no more is coming. It says when it is ready; each line after that is a `Heard`.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ from loadgen.records import Phase, RequestRecord
 from loadgen.spool import SpoolReader
 from loadgen.stats.plan import Slo
 
+READY = "ready"
+"""Its first line: what it costs to start must not fall into the run."""
 POLL_S = 0.05
 NICENESS = 10
 
@@ -65,9 +67,10 @@ class Heard:
     error: str | None
     tally: Tally | None
     """None for a warm-up request."""
+    stage: int | None = None
 
     @classmethod
-    def of(cls, made: RequestRecord, slo: Slo) -> Heard:
+    def of(cls, made: RequestRecord, slo: Slo, *, stage: int | None = None) -> Heard:
         """Of one record."""
         end_ns = made.output_ns[-1] if made.output_ns else made.t_end_ns
         return cls(
@@ -77,6 +80,7 @@ class Heard:
             bytes_in=made.bytes_in,
             error=None if made.outcome == "ok" else made.error or made.outcome,
             tally=Tally.of(made, slo) if made.phase == "measure" else None,
+            stage=stage,
         )
 
     def to_json(self) -> str:
@@ -107,7 +111,7 @@ def read_all(order: Order, source: SpoolReader, records: TextIO, told: TextIO) -
         )
         records.write(made.to_json() + "\n")
         records.flush()
-        told.write(Heard.of(made, order.slo).to_json() + "\n")
+        told.write(Heard.of(made, order.slo, stage=frame.planned.stage).to_json() + "\n")
         told.flush()
     return number
 
@@ -118,6 +122,8 @@ def main() -> None:
     with suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, 0, NICENESS)
     source = SpoolReader(order.spool)
+    sys.stdout.write(READY + "\n")
+    sys.stdout.flush()
     with order.records.open("a", encoding="utf-8") as records:
         while True:
             # Asked before reading: what was written before the end is then surely read.

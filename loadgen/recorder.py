@@ -19,7 +19,7 @@ from gevent.subprocess import PIPE, Popen
 
 from loadgen.frames import Frame
 from loadgen.parse import Capture
-from loadgen.reading import Heard, Order
+from loadgen.reading import READY, Heard, Order
 from loadgen.records import Planned
 from loadgen.spool import SpoolWriter
 from serving.errors import Failed
@@ -43,7 +43,7 @@ class Recorder:
     _process: Popen | None = None
 
     def start(self) -> None:
-        """Start the reading process; it waits for what is taken."""
+        """Start the reading process and wait until it can read. Raises: Failed."""
         places = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
         self._process = Popen(
             [sys.executable, "-m", "loadgen.reading", self.order.to_json()],
@@ -51,6 +51,12 @@ class Recorder:
             stdout=PIPE,
             env=os.environ | {"PYTHONPATH": os.pathsep.join(places)},
         )
+        if self._process.stdout.readline().decode().strip() != READY:
+            raise Failed(
+                f"the reading process ended with {self._process.wait()} before it began",
+                where=str(self.order.records),
+                fix="read what it said in the log above",
+            )
         self._writer = gevent.spawn(self._write)
         self._listener = gevent.spawn(self._listen)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from loadgen.live_view import View, line
 from loadgen.prepare import Request, default_folder, prepare
 from loadgen.results import Result, conclude
 from loadgen.run_folder import RunFolder
@@ -40,7 +40,7 @@ class LoadResult:
     table: str
 
 
-def run_load(
+def run_load(  # noqa: PLR0913 - what `teapot load run` offers, each by its name
     *,
     workload: Workload,
     target: str,
@@ -48,10 +48,13 @@ def run_load(
     out: Path | None = None,
     metrics_urls: Sequence[str] = (),
     api_key: str | None = None,
+    processes: int = 1,
+    exporter_port: str = "auto",
     stopped: Callable[[], bool] = lambda: False,
 ) -> LoadResult:
     """Probe, prepare, send, summarize. Ctrl-C, SIGTERM or `stopped` end the sending, not the summary.
 
+    `processes` is how many send; `exporter_port` is a number, `auto` or `off`.
     Exit codes of the result: 0, 3 (invalid), 130 and 143 (ended by a signal; 130 also by `stopped`).
     Raises: TeapotError where nothing could be measured.
     """
@@ -64,12 +67,15 @@ def run_load(
         metrics_urls=tuple(metrics_urls),
     )
     folder = prepare(request, say=console.say)
-    number = len(folder.timetable())
     console.say(
-        f"{number} requests prepared in {format_duration(time.monotonic() - began)}, sending: {folder.path}"
+        f"{len(folder.timetable())} requests prepared in {format_duration(time.monotonic() - began)},"
+        f" sending: {folder.path}"
     )
     with _sigterm_raises():
-        signalled = _send(folder, number, console=console, api_key=request.target.api_key, stopped=stopped)
+        sender = Sender(
+            folder, api_key=request.target.api_key, processes=processes, exporter_port=exporter_port
+        )
+        signalled = _send(sender, console=console, stopped=stopped)
     result = conclude(folder)
     return _load_result(folder, result, signalled)
 
@@ -78,12 +84,9 @@ def _load_result(folder: RunFolder, result: Result, signalled: int | None) -> Lo
     return LoadResult(result.summary, folder.path, signalled or result.exit_code, result.table)
 
 
-def _send(
-    folder: RunFolder, number: int, *, console: Console, api_key: str | None, stopped: Callable[[], bool]
-) -> int | None:
-    """Run the child; the exit code of the signal that ended it early, None if nothing did."""
-    sender = Sender(folder, api_key=api_key)
-    progress = _Progress(console, number)
+def _send(sender: Sender, *, console: Console, stopped: Callable[[], bool]) -> int | None:
+    """Wait for the child; the exit code of the signal that ended it early, None if nothing did."""
+    progress = _Progress(console)
     try:
         return None if sender.wait(stopped=stopped, progress=progress.show) else EXIT_SIGINT
     except KeyboardInterrupt:
@@ -100,23 +103,14 @@ class _Progress:
     """A line rewritten on a terminal; elsewhere one every ten seconds."""
 
     console: Console
-    number: int
-    _began: float = field(default_factory=time.monotonic)
     _said: float = field(default_factory=time.monotonic)
 
-    def show(self, counts: Counter[str]) -> None:
-        """Tell how many of the requests have an answer."""
-        now = time.monotonic()
-        parts = ", ".join(
-            f"{counts[name]} {name}" for name in ("warmup", "ok", "failed", "cut") if counts[name]
-        )
-        text = (
-            f"{format_duration(round(now - self._began))}: {counts.total()}/{self.number} requests ({parts})"
-        )
-        self.console.progress(text)
-        if now - self._said >= SAY_EVERY_S and not self.console.err.isatty():
-            self._said = now
-            self.console.say(text)
+    def show(self, shown: View) -> None:
+        """Tell how the run goes."""
+        self.console.progress(line(shown))
+        if time.monotonic() - self._said >= SAY_EVERY_S and not self.console.err.isatty():
+            self._said = time.monotonic()
+            self.console.say(line(shown))
 
 
 @contextmanager

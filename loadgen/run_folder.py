@@ -137,6 +137,10 @@ class RunFolder:
         """None where the sending process did not come to its end."""
         return Account(**self._json("dispatch.json")) if (self.path / "dispatch.json").exists() else None
 
+    def live(self) -> dict[str, Any] | None:
+        """The figures of a run under way (`loadgen.live_view`); None before the first."""
+        return self._json("live.json") if (self.path / "live.json").exists() else None
+
     def summary(self) -> dict[str, Any]:
         """The summary as it was written."""
         return self._json("summary.json")

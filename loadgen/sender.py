@@ -1,4 +1,4 @@
-"""The locust process that sends a prepared folder, seen from the process that waits for it.
+"""The locust process (or processes) that sends a prepared folder, seen from the one that waits for it.
 
 Owns: its command line, its progress, and that it is never left behind. Knows nothing about prompts or
 summaries.
@@ -6,18 +6,18 @@ summaries.
 
 from __future__ import annotations
 
-import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 from loadgen.limits import Limits
+from loadgen.live_view import View
 from loadgen.run_folder import RunFolder
 from serving.errors import Failed
 
@@ -30,15 +30,25 @@ GRACE_S = 15.0
 
 
 class Sender:
-    """One locust child in a process group of its own, so that Ctrl-C reaches it only through us."""
+    """A locust child in a process group of its own, so that Ctrl-C reaches it only through us.
 
-    def __init__(self, folder: RunFolder, *, api_key: str | None) -> None:
+    With several `processes` it leads that many workers, which are its children.
+    """
+
+    def __init__(
+        self, folder: RunFolder, *, api_key: str | None, processes: int = 1, exporter_port: str = "auto"
+    ) -> None:
         self._folder = folder
         environment = {**os.environ, PARENT_VARIABLE: str(os.getpid())}
         if api_key is not None:
             environment["TEAPOT_API_KEY"] = api_key
         command = [sys.executable, "-m", "locust", "-f", str(LOCUSTFILE), "--headless", "--only-summary"]
         command += ["--run-dir", str(folder.path), "-H", folder.manifest().target]
+        command += ["--exporter-port", exporter_port]
+        if processes > 1:
+            port = str(_free_port())
+            command += ["--processes", str(processes), "--master-bind-host", "127.0.0.1"]
+            command += ["--master-bind-port", port, "--master-port", port]
         with folder.log_path.open("ab") as log:
             self._process = subprocess.Popen(
                 command,
@@ -49,19 +59,20 @@ class Sender:
                 start_new_session=True,
             )
 
-    def wait(self, *, stopped: Callable[[], bool], progress: Callable[[Counter[str]], None]) -> bool:
+    def wait(self, *, stopped: Callable[[], bool], progress: Callable[[View], None]) -> bool:
         """Wait for the end of the run; True if it came by itself, False if `stopped` asked for it.
 
         Raises: Failed if the child broke down.
         """
-        tail = _Tail(self._folder.records_path)
         while self._process.poll() is None:
             if stopped():
                 self.stop()
                 return False
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(POLL_S)
-            progress(tail.read())
+            shown = self._folder.live()
+            if shown is not None:
+                progress(shown)
         if self._process.returncode not in (0, 1):  # 1: locust's own code for a run with failed requests
             raise Failed(
                 f"the sending process ended with {self._process.returncode}: {self._last_words()}",
@@ -93,23 +104,7 @@ class Sender:
         return lines[-1] if lines else "it said nothing"
 
 
-class _Tail:
-    """Counts the outcomes of measured requests in a growing records.jsonl."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._position = 0
-        self._counts: Counter[str] = Counter()
-
-    def read(self) -> Counter[str]:
-        """The counts so far."""
-        if self._path.exists():
-            with self._path.open("rb") as file:
-                file.seek(self._position)
-                for line in file:
-                    if not line.endswith(b"\n"):
-                        break
-                    self._position += len(line)
-                    row = json.loads(line)
-                    self._counts[row["outcome"] if row["phase"] == "measure" else "warmup"] += 1
-        return self._counts
+def _free_port() -> int:
+    """A port that nobody has: runs beside each other must not share their workers."""
+    with socket.create_server(("127.0.0.1", 0)) as bound:
+        return int(bound.getsockname()[1])

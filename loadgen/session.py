@@ -17,6 +17,7 @@ from typing import Any, TextIO
 import gevent
 from gevent.event import Event
 
+from loadgen import descriptors
 from loadgen.conversation import body_of_turn
 from loadgen.dispatch import LEAD_NS, NS, Dispatcher, Ended, Plan, Slots
 from loadgen.limits import Limits
@@ -61,6 +62,7 @@ class Session:
     starts_at_ns: Callable[[], int] = _soon
     """See `Dispatcher`: how workers wait for each other."""
     heard: Callable[[Heard], None] = lambda _: None
+    say: Callable[[str], None] = lambda _: None
     limits: Limits = field(default_factory=Limits)
     _live: Live = field(default_factory=Live)
     _dispatcher: Dispatcher | None = None
@@ -97,6 +99,9 @@ class Session:
         origin_ns = manifest.clock["perf_counter_ns"]
         out = self.out or self.folder
         target = parse_target(manifest.target, api_key=key_from(os.environ))
+        plan = plan_of(manifest, timetable, self.part)
+        needed = descriptors.most_at_once(manifest.workload["arrival"], len(timetable), self.limits)
+        descriptors.ensure(needed, closed=bool(plan.slots), say=self.say)
         with ExitStack() as stack:
             samples = stack.enter_context((out.path / "server.jsonl").open("a", encoding="utf-8"))
             connections = Connections.to(target, connect_timeout_s=self.limits.connect_s)
@@ -112,7 +117,7 @@ class Session:
                 scraper.edge()
 
             dispatcher = self._dispatcher = Dispatcher(
-                plan_of(manifest, timetable, self.part),
+                plan,
                 send=_sender(connections, target, manifest, timetable),
                 sink=recorder.take,
                 between=between,
@@ -144,7 +149,7 @@ class Session:
         if heard.tally is None:
             self._live.warmup += 1
         else:
-            self._live.add(heard.kind, heard.tally)
+            self._live.add((heard.kind, heard.stage), heard.tally)
         self.heard(heard)
 
 

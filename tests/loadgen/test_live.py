@@ -48,10 +48,13 @@ def test_processes_add_up_to_what_one_would_have_counted() -> None:
     whole, a, b = Live(), Live(sent=2, in_flight=1), Live(sent=3, warmup=1)
     for number, one in enumerate(record(ms, kind=kind) for ms in (5, 15, 40) for kind in ("code", "story")):
         tally = Tally.of(one, SLO)
-        whole.add(one.kind, tally)
-        (a if number % 2 else b).add(one.kind, tally)
-    merged = together({1: a, 2: Live.from_wire(json.loads(json.dumps(b.to_wire())))})
-    assert merged.by_kind == whole.by_kind
+        whole.add((one.kind, number % 3), tally)
+        (a if number % 2 else b).add((one.kind, number % 3), tally)
+    merged = together([a, Live.from_wire(json.loads(json.dumps(b.to_wire())))])
+    assert merged.groups == whole.groups
+    assert merged.by_kind() == whole.by_kind()
+    assert [tally.ok for tally in merged.by_kind().values()] == [3, 3]
+    assert [(stage, tally.ok) for stage, tally in merged.by_stage().items()] == [(0, 2), (1, 2), (2, 2)]
     assert merged.total() == whole.total()
     assert (merged.sent, merged.in_flight, merged.warmup) == (5, 1, 1)
     assert whole.total().goodput_ratio == 4 / 6

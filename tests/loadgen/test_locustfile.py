@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -62,18 +64,87 @@ def test_sigint_drains_and_concludes_with_what_there_is(engine: ScriptedEngine, 
     assert not summary["valid"]
 
 
-def test_several_processes_are_refused(engine: ScriptedEngine, tmp_path: Path) -> None:
-    process = locust(engine, tmp_path, "--master")
-    said, _ = process.communicate(timeout=60)
-    assert process.returncode == 2
-    assert "not there yet" in said
-    assert not (tmp_path / "run").exists()
+@pytest.mark.timeout(180)
+def test_plain_locust_runs_with_workers(engine: ScriptedEngine, tmp_path: Path) -> None:
+    process = locust(engine, tmp_path, "--processes", "2", *own_port())
+    said, _ = process.communicate(timeout=120)
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text())
+    assert process.returncode == (0 if summary["valid"] else 3), said
+    assert summary["requests"]["ok"] == 6
+    (row,) = [line for line in said.splitlines() if line.startswith("POST     random")][-2:-1] or [""]
+    assert " 6 " in row, said
 
 
-def test_a_target_that_is_down_is_told_and_is_a_failure(tmp_path: Path) -> None:
-    with ScriptedEngine.start() as engine:
-        pass
-    process = locust(engine, tmp_path)
-    said, _ = process.communicate(timeout=60)
-    assert process.returncode == 1
-    assert "nothing answers" in said
+@pytest.mark.timeout(180)
+def test_sigint_with_workers_drains_all_of_them(engine: ScriptedEngine, tmp_path: Path) -> None:
+    process = locust(engine, tmp_path, "--processes", "2", *own_port(), rate="1/min")
+    deadline = time.monotonic() + 60
+    while not any(file.read_text() for file in tmp_path.glob("run/worker-*/records.jsonl")):
+        assert time.monotonic() < deadline, process.kill()
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    said, _ = process.communicate(timeout=90)
+    assert process.returncode == 130, said
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text())
+    assert (summary["requests"]["intended"], summary["requests"]["ok"]) == (6, 1)
+
+
+def test_a_run_without_a_workload_is_wrong_usage() -> None:
+    command = [sys.executable, "-m", "locust", "-f", "loadgen/locustfile.py", "--headless"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 2
+    assert "give --workload FILE" in done.stderr
+
+
+def own_port() -> tuple[str, ...]:
+    with socket.create_server(("127.0.0.1", 0)) as bound:
+        port = str(bound.getsockname()[1])
+    return ("--master-bind-host", "127.0.0.1", "--master-bind-port", port, "--master-port", port)
+
+
+@pytest.mark.timeout(180)
+def test_the_web_ui_has_a_tab_and_a_page_of_live_figures(engine: ScriptedEngine, tmp_path: Path) -> None:
+    (tmp_path / "w.yaml").write_text(WORKLOAD.replace("RATE", "40/s"))
+    with socket.create_server(("127.0.0.1", 0)) as bound:
+        port = bound.getsockname()[1]
+    command = [sys.executable, "-m", "locust", "-f", "loadgen/locustfile.py", "-H", engine.url]
+    command += ["--workload", str(tmp_path / "w.yaml"), "--out", str(tmp_path / "run")]
+    command += ["--web-host", "127.0.0.1", "--web-port", str(port), "--exporter-port", "off"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+    process = subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.PIPE)
+    try:
+        page = patiently(port, "/")
+        assert "TTFT / TPOT / ITL / goodput" in page
+        assert "live charts" in page
+        get(port, "/swarm", b"user_count=1&spawn_rate=1")
+        deadline = time.monotonic() + 60
+        while not (tmp_path / "run" / "report.html").exists() and time.monotonic() < deadline:
+            time.sleep(0.1)
+        (table,) = json.loads(get(port, "/stats/requests"))["extended_stats"]
+        assert [(row["name"], row["ok"]) for row in table["data"]] == [("random", 6), ("all", 6)]
+        live = json.loads(get(port, "/teapot/live"))
+        assert live["now"]["ok"] == 6
+        assert live["charts"][-1]["in_flight"] == 0
+        assert "svg" in get(port, "/teapot/")
+    finally:
+        process.terminate()
+        process.communicate(timeout=30)
+
+
+def get(port: int, path: str, body: bytes | None = None) -> str:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    kind = {"Content-Type": "application/x-www-form-urlencoded"}
+    connection.request("GET" if body is None else "POST", path, body, kind if body else {})
+    text = connection.getresponse().read().decode()
+    connection.close()
+    return text
+
+
+def patiently(port: int, path: str) -> str:
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            return get(port, path)
+        except ConnectionError:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)

@@ -4,16 +4,18 @@ import os
 import subprocess
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from statistics import fmean, median
 
 import pytest
 from fakes.scripted_engine import ScriptedEngine
 
+from loadgen.live_view import View
 from loadgen.prepare import Request, prepare
 from loadgen.run_folder import RunFolder
 from loadgen.sender import Sender
+from loadgen.stats.definitions import ttft_s
 from loadgen.target import parse_target
 from loadgen.workload import Workload
 from serving.errors import Failed
@@ -36,11 +38,39 @@ def test_the_child_sends_the_folder_and_its_progress_is_told(
     engine: ScriptedEngine, workload: Make, run_dir: Path
 ) -> None:
     folder = folder_for(engine, workload(warmup={"requests": 1}), run_dir)
-    seen: list[Counter[str]] = []
-    sender = Sender(folder, api_key=None)
-    assert sender.wait(stopped=lambda: False, progress=lambda counts: seen.append(Counter(counts)))
-    assert seen[-1] == {"warmup": 1, "ok": 6}
+    seen: list[View] = []
+    sender = Sender(folder, api_key=None, exporter_port="off")
+    assert sender.wait(stopped=lambda: False, progress=seen.append)
+    assert (seen[-1]["warmup"], seen[-1]["ok"], seen[-1]["in_flight"]) == (1, 6, 0)
     assert len(folder.records()) == 7
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("processes", [2, 4])
+def test_several_processes_send_the_same_schedule_and_add_up(
+    engine: ScriptedEngine, workload: Make, run_dir: Path, processes: int
+) -> None:
+    arrival = {"process": "poisson", "rate": "40/s", "requests": 40}
+    one = folder_for(engine, workload(arrival=arrival), run_dir / "one")
+    several = folder_for(engine, workload(arrival=arrival, warmup={"requests": 4}), run_dir / "several")
+    for folder, number in ((one, 1), (several, processes)):
+        sender = Sender(folder, api_key=None, processes=number, exporter_port="off")
+        assert sender.wait(stopped=lambda: False, progress=lambda _: None), folder.log_path.read_text()
+    planned = {line.index: line.t_intended_ns for line in several.timetable() if line.phase == "measure"}
+    assert list(planned.values()) == [line.t_intended_ns for line in one.timetable()]
+    account, measured = several.account(), [r for r in several.records() if r.phase == "measure"]
+    assert account is not None
+    assert (account.ended, account.workers, account.sent) == ("complete", processes, 44)
+    assert {r.index: (r.t_intended_ns or 0) - account.measure_start_ns for r in measured} == planned
+    assert len({record.worker for record in measured}) == processes
+    # The live figures went by the workers' histograms, the expected ones are the records' own.
+    live = several.live()
+    assert live is not None
+    exact = sorted(value for record in measured if (value := ttft_s(record)) is not None)
+    assert (live["ok"], live["ttft_s"]["n"]) == (40, 40)
+    assert live["ttft_s"]["mean"] == pytest.approx(fmean(exact))
+    assert live["ttft_s"]["max"] == pytest.approx(exact[-1])
+    assert live["ttft_s"]["p50"] == pytest.approx(median(exact), rel=0.01)
 
 
 def test_a_stop_ends_the_child_after_its_drain(engine: ScriptedEngine, workload: Make, run_dir: Path) -> None:
@@ -48,7 +78,9 @@ def test_a_stop_ends_the_child_after_its_drain(engine: ScriptedEngine, workload:
     folder = folder_for(engine, workload(arrival=arrival), run_dir)
     sender = Sender(folder, api_key=None)
     some: list[int] = []
-    ended = sender.wait(stopped=lambda: bool(some), progress=lambda c: some.append(1) if c["ok"] else None)
+    ended = sender.wait(
+        stopped=lambda: bool(some), progress=lambda seen: some.append(1) if seen["ok"] else None
+    )
     assert ended is False
     account = folder.account()
     assert account is not None
