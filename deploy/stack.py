@@ -24,6 +24,7 @@ from serving.engine.supervisor import Supervisor
 from serving.engine.watching import Clock
 from serving.errors import Failed
 from serving.gateway.backends import Backend, BackendState
+from serving.gateway.routing_settings import objectives_s, routing_settings
 from serving.gateway.server import Gateway
 from serving.gateway.settings import edge_settings, gateway_limits
 from serving.modes.mode import Verdict
@@ -59,7 +60,11 @@ class Stack:
         deployment = self.prepared.deployment
         section = deployment.gateway
         self.gateway = Gateway(
-            deployment.name, gateway_limits(section), edge_settings(section, self.prepared.beside)
+            deployment.name,
+            gateway_limits(section),
+            edge_settings(section, self.prepared.beside),
+            routing_settings(deployment),
+            objectives_s(deployment),
         )
         around = Surroundings(
             start_timeout_s=deployment.engine.start_timeout,
@@ -182,10 +187,6 @@ class Stack:
         lines += [
             f"  {e.spec.name:<{self._width()}}  {log}" for e, log in zip(prepared.engines, logs, strict=True)
         ]
-        if any(engine.context.slot.role == "prefill" for engine in prepared.engines):
-            lines.append(
-                "  requests go to the decode engines alone: this version does not route both legs yet"
-            )
         return lines
 
     def _stage(self, name: str, stage: StartStage, at_s: float) -> None:

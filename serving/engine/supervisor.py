@@ -30,9 +30,8 @@ def start_together(engines: int, *, weight_bytes: int | None, kv_bytes: int, ava
 
 
 def can_serve(roles: Iterable[Role]) -> bool:
-    """Whether engines of these roles are enough to answer: prefill and decode need each other."""
-    found = set(roles)
-    return "any" in found or found >= {"prefill", "decode"}
+    """Whether engines of these roles are enough to answer: a decoding engine can prefill for itself."""
+    return not {"any", "decode"}.isdisjoint(roles)
 
 
 class Supervisor:

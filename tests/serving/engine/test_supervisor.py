@@ -29,12 +29,12 @@ GIB = 2**30
     [
         (["any"], True),
         (["prefill", "decode"], True),
-        (["prefill", "prefill"], False),
-        (["decode"], False),
+        (["prefill"], False),
+        (["decode"], True),
         ([], False),
     ],
 )
-def test_prefill_and_decode_engines_serve_only_together(roles: list[Role], enough: bool) -> None:
+def test_a_decoder_can_serve_alone_and_a_prefiller_cannot(roles: list[Role], enough: bool) -> None:
     assert can_serve(roles) is enough
 
 
@@ -99,7 +99,7 @@ class Fleet:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 90
     while not condition():
         assert time.monotonic() < deadline
         await asyncio.sleep(0.01)
@@ -147,7 +147,7 @@ async def test_while_one_replica_starts_again_the_other_serves(tmp_path: Path) -
 
 
 @pytest.mark.slow
-async def test_without_its_prefiller_a_pair_does_not_serve(tmp_path: Path) -> None:
+async def test_without_its_prefiller_a_decoder_goes_on_serving(tmp_path: Path) -> None:
     fleet = Fleet(tmp_path, ("p", "prefill", ""), ("d", "decode", ""), together=False)
     starting = asyncio.create_task(fleet.supervisor.up())
     await until(lambda: ("p", EngineState.READY) in fleet.order)
@@ -156,7 +156,7 @@ async def test_without_its_prefiller_a_pair_does_not_serve(tmp_path: Path) -> No
     assert fleet.serving() == ["p", "d"]
     keeping = asyncio.create_task(fleet.supervisor.keep())
     os.kill(fleet.pid("p"), signal.SIGKILL)
-    await until(lambda: fleet.serving() == [])
+    await until(lambda: fleet.serving() == ["d"])
     await until(lambda: fleet.serving() == ["p", "d"])
     keeping.cancel()
     await asyncio.gather(keeping, return_exceptions=True)
