@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from serving.gateway.answers import Refused, retry_after
 from serving.gateway.limits import GatewayLimits
 from serving.gateway.patience import Patience
-from serving.gateway.upstream.connection import CannotConnect, NotHttp, UpstreamFailed
+from serving.gateway.upstream.answer import CannotConnect, NotHttp, UpstreamFailed
 
 _DRAINING = b"cannot schedule new futures after shutdown"
 """What vLLM answers, with a 500, to new requests while it shuts down."""

@@ -29,7 +29,7 @@ from serving.gateway.routing import Router
 from serving.gateway.routing_settings import RoutingSettings
 from serving.gateway.shadow import Shadow
 from serving.gateway.state import GatewayState
-from serving.gateway.upstream.connection import Answer, UpstreamFailed
+from serving.gateway.upstream.answer import Answer, UpstreamFailed
 from serving.gateway.upstream.pool import Pool, Sent
 from serving.wire.problems import to_openai
 

@@ -18,7 +18,7 @@ from serving.gateway.answers import Refused
 from serving.gateway.limits import GatewayLimits
 from serving.gateway.outcome import Exchange
 from serving.gateway.patience import Patience
-from serving.gateway.upstream.connection import Answer
+from serving.gateway.upstream.answer import Answer
 from serving.gateway.upstream.framing import unframed
 from serving.gateway.wire_head import Forwarded, framing, head_bytes
 

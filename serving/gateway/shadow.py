@@ -19,7 +19,7 @@ from serving.gateway.outcome import Exchange, Gaps, Outcome
 from serving.gateway.policies.weighted import even_point
 from serving.gateway.routing import Router
 from serving.gateway.state import GatewayState
-from serving.gateway.upstream.connection import Answer, UpstreamFailed
+from serving.gateway.upstream.answer import Answer, UpstreamFailed
 from serving.gateway.upstream.pool import Pool
 
 MOST_AT_ONCE = 64

@@ -24,7 +24,7 @@ from serving.gateway.limits import GatewayLimits
 from serving.gateway.outcome import Exchange
 from serving.gateway.routing import Router
 from serving.gateway.routing_settings import RoutingSettings
-from serving.gateway.upstream.connection import Answer, UpstreamFailed
+from serving.gateway.upstream.answer import Answer, UpstreamFailed
 from serving.gateway.upstream.pool import Pool, Sent
 
 _MAX_PREFILL_ANSWER = 16 * 1024**2

@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from serving.gateway.upstream.connection import Answer, Broke, CannotConnect, UpstreamConnection
+from serving.gateway.upstream.answer import Answer, Broke, CannotConnect
+from serving.gateway.upstream.connection import UpstreamConnection
 from serving.gateway.upstream.framing import Head, request_head
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from serving.gateway.failures import ErrorAnswer, prefill_failed, timed_out, upstream_failed
 from serving.gateway.limits import GatewayLimits
-from serving.gateway.upstream.connection import Broke, CannotConnect, NotHttp, UpstreamFailed
+from serving.gateway.upstream.answer import Broke, CannotConnect, NotHttp, UpstreamFailed
 
 LIMITS = GatewayLimits()
 

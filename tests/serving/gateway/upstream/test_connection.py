@@ -6,7 +6,8 @@ import asyncio
 
 import pytest
 
-from serving.gateway.upstream.connection import Broke, NotHttp, UpstreamConnection
+from serving.gateway.upstream.answer import Broke, NotHttp
+from serving.gateway.upstream.connection import UpstreamConnection
 
 CHUNKED = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from serving.gateway.upstream.connection import Broke, CannotConnect, NotHttp
+from serving.gateway.upstream.answer import Broke, CannotConnect, NotHttp
 from serving.gateway.upstream.pool import Pool, origin
 
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi"
