@@ -201,9 +201,7 @@ def _search(
 
     _one_process(args)
     wanted, ended = _wanted(args), [EXIT_SIGINT]
-    if run_load is None:
-        from loadgen.run import run_load
-    measure = _measure(args, console, run_load, ended)
+    measure = _measure(args, console, run_load or _runner(), ended)
     finished, trials = search(wanted, args.out, measure, console.say)
     key = searched_key(wanted.workload)
     console.result(search_table(key, trials, finished, goodput=args.goodput))
@@ -219,6 +217,12 @@ def _search(
     if finished is None:
         return ended[0]
     return EXIT_OK if finished.ended == "found" else EXIT_INVALID_MEASUREMENT
+
+
+def _runner() -> Callable[..., LoadResult]:
+    from loadgen.run import run_load
+
+    return run_load
 
 
 def _wanted(args: argparse.Namespace) -> Search:

@@ -1,6 +1,6 @@
 """The charts of the report, drawn by hand as SVG.
 
-Owns: the frame of a plot, the cumulative distribution, the timeline, in-flight and TTFT over time.
+Owns: the frame of a plot and the cumulative distribution; what goes over time is in `over_time.py`.
 Knows nothing about the page around them. The plot itself is an SVG stretched to the width at hand,
 and the words are HTML beside it, so that they stay readable on a telephone.
 """
@@ -12,14 +12,10 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from loadgen.records import RequestRecord
 from loadgen.report.figures import duration, limit
-from loadgen.report.lanes import Lanes, in_flight
-from loadgen.report.scales import PLOT, Scale, fitting, linear
-from loadgen.stats.definitions import ttft_s
+from loadgen.report.scales import PLOT, Scale, fitting
 
 _MOST_POINTS = 600
-_NS_PER_S = 1e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,17 +60,19 @@ def _mark_label(row: int, x: float, label: str, css: str) -> str:
     return f'<span class="{css}{side}" style="{place}">{escape(label)}</span>'
 
 
-def _time_ticks(scale: Scale) -> list[tuple[float, str]]:
+def latency_ticks(scale: Scale) -> list[tuple[float, str]]:
     """Ticks of a scale in seconds, in ms where all of it is below a second."""
     factor = 1.0 if scale.high >= 1.0 else 1e3
-    return [(scale.at(tick), f"{tick * factor:g}") for tick in _rounded(scale.ticks())]
+    return [(scale.at(tick), f"{tick * factor:g}") for tick in rounded(scale.ticks())]
 
 
-def _rounded(ticks: Iterable[float]) -> list[float]:
+def rounded(ticks: Iterable[float]) -> list[float]:
+    """Ticks without the dust of floating point."""
     return [float(f"{tick:.6g}") for tick in ticks]
 
 
-def _unit(scale: Scale) -> str:
+def unit_of_scale(scale: Scale) -> str:
+    """`s` or `ms`, as its ticks are."""
     return "s" if scale.high >= 1.0 else "ms"
 
 
@@ -101,108 +99,10 @@ def cdf(name: str, values: Sequence[float], sample: Mapping[str, Any], *, slo_s:
         Frame(
             says=f"Cumulative distribution of {name} of {n} answers: {told or 'too few for percentiles'}, "
             f"maximum {duration(ordered[-1])}",
-            x_label=f"{name}, {_unit(scale)}{', logarithmic' if scale.log else ''}",
-            x_ticks=_time_ticks(scale),
+            x_label=f"{name}, {unit_of_scale(scale)}{', logarithmic' if scale.log else ''}",
+            x_ticks=latency_ticks(scale),
             y_ticks=[(PLOT * part / 100, f"{part} %") for part in (0, 25, 50, 75, 100)],
             y_label="share of complete answers",
             marks=marks,
-        ),
-    )
-
-
-def timeline(records: Sequence[RequestRecord], *, start_ns: int, end_s: float) -> str:
-    """Each request from sent to end, stacked as they overlapped.
-
-    Thin up to the first token, thick from there. Failed and cut requests are outlined and end in a bar.
-    """
-    lanes = Lanes.of(records)
-    scale = linear(end_s)
-    tall = PLOT / max(1, lanes.count)
-
-    def place(stamp_ns: int) -> float:
-        return scale.at((stamp_ns - start_ns) / _NS_PER_S)
-
-    bars: list[str] = []
-    for record, lane in lanes.placed:
-        sent, end, top = place(record.t_sent_ns), place(record.t_end_ns), lane * tall
-        first = place(record.output_ns[0]) if record.output_ns else end
-        css = "" if record.outcome == "ok" else " bad"
-        bars.append(_bar("wait" + css, sent, first, top + tall * 0.34, tall * 0.32))
-        bars.append(_bar("stream" + css, first, end, top + tall * 0.1, tall * 0.8))
-        if record.outcome != "ok":
-            bars.append(f'<path class="stop" d="M{end:.1f} {top:.1f}V{top + tall:.1f}"/>')
-    bad = sum(record.outcome != "ok" for record in records)
-    return framed(
-        "".join(bars),
-        Frame(
-            says=f"Timeline of {len(records)} requests over {duration(end_s)}: at most {lanes.count} at once,"
-            f" {bad} failed or cut",
-            x_label="seconds since the measured phase began",
-            x_ticks=_seconds_ticks(scale),
-            y_label="requests, stacked as they overlapped",
-            height_px=min(420, max(120, 14 * lanes.count)),
-        ),
-    )
-
-
-def _bar(css: str, left: float, right: float, top: float, height: float) -> str:
-    if right <= left:
-        return ""
-    return (
-        f'<rect class="{css}" x="{left:.1f}" y="{top:.1f}" width="{right - left:.1f}" height="{height:.1f}"/>'
-    )
-
-
-def _seconds_ticks(scale: Scale) -> list[tuple[float, str]]:
-    return [(scale.at(tick), f"{tick:g}") for tick in _rounded(scale.ticks())]
-
-
-def concurrency(records: Sequence[RequestRecord], *, start_ns: int, end_s: float) -> str:
-    """How many requests were in flight, over time."""
-    steps = in_flight(records)
-    x, most = linear(end_s), max((count for _, count in steps), default=0)
-    y = linear(float(most))
-    moves = "".join(
-        f"H{x.at((stamp - start_ns) / _NS_PER_S):.1f}V{PLOT - y.at(count):.1f}" for stamp, count in steps
-    )
-    line = f"M0 {PLOT:.0f}{moves}"
-    return framed(
-        f'<path class="area" d="{line}V{PLOT:.0f}Z"/><path class="line" d="{line}"/>',
-        Frame(
-            says=f"Requests in flight over time, at most {most}",
-            x_label="seconds since the measured phase began",
-            x_ticks=_seconds_ticks(x),
-            y_ticks=[(y.at(tick), f"{tick:g}") for tick in y.ticks() if tick == int(tick)],
-            y_label="requests in flight",
-            height_px=120,
-        ),
-    )
-
-
-def ttft_over_time(
-    records: Sequence[RequestRecord], *, start_ns: int, end_s: float, slo_s: float | None
-) -> str:
-    """TTFT of each complete answer at the moment it was sent, with the objective as a line."""
-    points = [(record.t_sent_ns, value) for record in records if (value := ttft_s(record)) is not None]
-    if not points:
-        return '<p class="empty">No answer has a TTFT.</p>'
-    x, y = linear(end_s), fitting(min(v for _, v in points), max(slo_s or 0.0, *(v for _, v in points)))
-    dots = "".join(
-        f"M{x.at((stamp - start_ns) / _NS_PER_S):.1f} {PLOT - y.at(value):.1f}h0" for stamp, value in points
-    )
-    line = f'<path class="mark slo" d="M0 {PLOT - y.at(slo_s):.1f}H{PLOT:.0f}"/>' if slo_s is not None else ""
-    over = (
-        f", {sum(v > slo_s for _, v in points)} above the SLO of {limit(slo_s)}" if slo_s is not None else ""
-    )
-    return framed(
-        f'<path class="dots" d="{dots}"/>{line}',
-        Frame(
-            says=f"TTFT over time of {len(points)} answers{over}",
-            x_label="seconds since the measured phase began",
-            x_ticks=_seconds_ticks(x),
-            y_ticks=_time_ticks(y),
-            y_label=f"TTFT, {_unit(y)}{', logarithmic' if y.log else ''}"
-            + (f"; dashed: SLO {limit(slo_s)}" if slo_s is not None else ""),
-            height_px=180,
         ),
     )

@@ -71,6 +71,11 @@ def tiles(summary: Mapping[str, Any]) -> str:
             f"{name.upper()} \u2264 {limit(slo['limit_s'])}" for name, slo in found["by_slo"].items()
         )
         shown.append(("goodput", share(found["ratio"]), f"{share(low)} to {share(high)}; {limits}"))
+    server = summary["server"]
+    if server and server["client_minus_server_ttft_s"] is not None:
+        client, engine = duration(summary["ttft_s"]["mean"]), duration(server["ttft_mean_s"])
+        residue = duration(server["client_minus_server_ttft_s"])
+        shown.append(("TTFT outside the engine", residue, f"client mean {client} \u2212 server {engine}"))
     per_chunk = f"{rate(summary['tokens_per_chunk'])} tokens per chunk"
     shown.append(("output tokens/s", rate(summary["output_tokens_per_s"]), per_chunk))
     asked = summary["rate"]["requested"]

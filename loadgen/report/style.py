@@ -25,6 +25,8 @@ code { font: .92em ui-monospace, monospace; overflow-wrap: anywhere; }
 .soft, .axis, .empty, figcaption { color: var(--soft); font-size: .88rem; }
 .verdict { margin: 16px 0 0; padding: 12px 16px; border-left: 5px solid var(--green); background:
   var(--card); }
+.verdict.plain { border-color: var(--rule); margin: 0 0 16px; }
+div.verdict.invalid + figure { margin-top: 16px; }
 .verdict.invalid { border-color: var(--red); }
 .verdict strong { font-size: 1.05rem; }
 .verdict ul { margin: 6px 0 0; padding-left: 20px; overflow-wrap: anywhere; }
@@ -72,6 +74,10 @@ td small { display: block; color: var(--soft); font-size: .8em; }
 svg path { vector-effect: non-scaling-stroke; fill: none; }
 .grid { stroke: var(--rule); stroke-width: 1; }
 .line { stroke: var(--blue); stroke-width: 2; }
+.line.waiting { stroke: var(--red); stroke-dasharray: 5 3; }
+.mark.stage { stroke: var(--soft); stroke-dasharray: 1 3; }
+.marks span.stage { border-color: var(--soft); }
+.names td { min-width: 150px; }
 svg .area { fill: var(--wash); }
 .dots { stroke: var(--blue); stroke-width: 5; stroke-linecap: round; opacity: .6; }
 .mark { stroke: var(--ink); stroke-width: 1; opacity: .75; }

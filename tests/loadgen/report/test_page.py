@@ -3,6 +3,7 @@ from html.parser import HTMLParser
 import pytest
 
 from loadgen.report.page import MOST_BARS, page
+from loadgen.server_metrics import ServerSample
 from loadgen.stats.plan import RunPlan
 from loadgen.stats.summarize import summarize
 
@@ -54,6 +55,16 @@ def test_the_page_is_whole_and_has_every_part(summary, records):
         "How it was run",
     ):
         assert f">{title}</h" in html
+
+
+def test_what_was_read_of_the_server_is_drawn_below(summary, records):
+    series = {"vllm:num_requests_running": 2.0, "vllm:kv_cache_usage_perc": 0.25}
+    samples = [ServerSample(at * 1_000_000_000, "http://a", series) for at in range(3)]
+
+    html = page(summary, records, MANIFEST, samples)
+
+    assert Outline(html).tags.count("svg") == 7
+    assert html.index(">In flight<") < html.index(">In the engines<") < html.index(">KV cache<")
 
 
 def test_the_page_needs_no_network_and_runs_no_script(summary, records):
