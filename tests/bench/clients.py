@@ -67,14 +67,13 @@ async def connect(url: str) -> Client:
     return client
 
 
-async def ttft_s(url: str) -> float:
-    """Seconds to the first event of a stream of three, on a new connection."""
-    client = await connect(url)
+async def ttft_s(client: Client) -> float:
+    """Seconds to the first event of a stream of three, on a connection that is kept."""
     began = time.perf_counter_ns()
     client.ask(request("flood", 3, stream=True), b"[DONE]")
     async with asyncio.timeout(20):
         await client.ended
-    client.transport.abort()
+    client.events = 0
     return (client.first_ns - began) / 1e9
 
 

@@ -24,7 +24,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from bench.clients import Client, close, open_streams, small_answers, ttft_s
+from bench.clients import Client, close, connect, open_streams, small_answers, ttft_s
 from bench.peers import Peer, peer
 
 NAMES = ("none", "teapot", "vllm-router", "nginx", "litellm")
@@ -62,11 +62,15 @@ def rss_bytes(pid: int) -> int:
 async def added_ttft(peers: list[Peer], rounds: int) -> dict[str, list[float]]:
     """Times to the first event, each peer asked once a round."""
     seen: dict[str, list[float]] = {one.name: [] for one in peers}
+    clients = {one.name: await connect(one.url) for one in peers}
     for round_ in range(rounds + 5):
-        for one in peers:
-            took = await ttft_s(one.url)
+        for name, client in clients.items():
+            took = await ttft_s(client)
             if round_ >= 5:
-                seen[one.name].append(took)
+                seen[name].append(took)
+            # Low load: nobody is still busy with the last request.
+            await asyncio.sleep(0.005)
+    close(list(clients.values()))
     return seen
 
 
