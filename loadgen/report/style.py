@@ -30,7 +30,7 @@ div.verdict.invalid + figure { margin-top: 16px; }
 .verdict.invalid { border-color: var(--red); }
 .verdict strong { font-size: 1.05rem; }
 .verdict ul { margin: 6px 0 0; padding-left: 20px; overflow-wrap: anywhere; }
-.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(140px, 1fr)); gap: 12px; margin:
+.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(240px, 1fr)); gap: 12px; margin:
   20px 0 0; padding: 0; }
 .tile { background: var(--card); border: 1px solid var(--rule); border-radius: 8px; padding: 12px 14px; }
 .tile dt { color: var(--soft); font-size: .88rem; }

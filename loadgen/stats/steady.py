@@ -44,13 +44,17 @@ class Span:
 
 
 def steady_span(records: Sequence[RequestRecord], plan: RunPlan) -> Span | None:
-    """The steady part of the measured phase; None where there is none.
+    """The steady part of the measured phase; None where there is none, as where the rate changes.
 
     Closed loop: from when every user has sent a request to when the first has none left to send. Open
     loop: from one median E2E after the first intended request, for an empty server must fill first (at
     most a quarter of the span), to the last intended one; what is drained after that is not under load.
     """
-    found = _closed(records, plan.concurrency) if plan.arrival == "closed" else _open(records)
+    found = None
+    if plan.arrival == "closed":
+        found = _closed(records, plan.concurrency)
+    elif plan.even:
+        found = _open(records)
     return found if found is not None and found.start_ns < found.end_ns else None
 
 

@@ -46,6 +46,13 @@ def test_without_an_answer_or_a_second_arrival_there_is_no_steady_part(record):
     assert steady_span(failed, OPEN) is None
 
 
+@pytest.mark.parametrize("arrival", ["stages", "trace"])
+def test_a_load_whose_rate_changes_has_no_steady_part(record, arrival):
+    records = [record(100 * i + 30, sent=100 * i, intended=100 * i) for i in range(11)]
+
+    assert steady_span(records, RunPlan(arrival=arrival, intended=11)) is None
+
+
 def test_tokens_count_where_they_came_and_not_where_their_request_ended(record):
     span = Span(100 * MS, 200 * MS)
     across = record(90, 110, 150, 210, sent=50, output_tokens=8, output_tokens_by_event=(1, 2, 3, 2))
