@@ -43,7 +43,7 @@ COMMANDS: dict[str, Command] = {
     "engine": Command("deploy.commands.engine", "install and list engine environments"),
     "modes": Command("deploy.commands.modes", "every mode, the flags it becomes, where it works"),
     "flags": Command("deploy.commands.flags", "the argv and environment of every engine, with their sources"),
-    "plan": Command("deploy.commands.plan", "does it fit, for how many users, how fast at best, and what would change that"),
+    "plan": Command("deploy.commands.plan", "does it fit, for how many users, how fast, and what would help"),
     "keys": Command("deploy.commands.keys", "make, list and remove the API keys of a gateway"),
 }  # fmt: skip
 

@@ -68,4 +68,4 @@ def close_gpus(name: str, gpus: Mapping[str, Gpu]) -> list[str]:
 
 
 def _plain(name: str) -> str:
-    return re.sub(r"[^a-z0-9]", "", name.lower().removeprefix("nvidia "))
+    return re.sub(r"[^a-z0-9]", "", name.lower()).removeprefix("nvidia")

@@ -1,7 +1,7 @@
 """How weights, and the latent cache of MLA layers, are stored: bits, scales, zero points.
 
-Owns: the types of the rows of storage.toml and their arithmetic. Knows nothing about models: matrices come in as
-rows and columns.
+Owns: the types of the rows of storage.toml and their arithmetic. Knows nothing about models: matrices come in
+as rows and columns.
 """
 
 from __future__ import annotations

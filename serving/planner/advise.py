@@ -99,7 +99,7 @@ def advise(plan: Plan, choices: Choices, overheads: Overheads, *, most: int = 8)
     found: list[tuple[tuple[float, ...], Advice]] = []
     for change in _changes(plan, choices):
         try:
-            other = make_plan(change.ask, overheads)
+            other = make_plan(replace(change.ask, drafting=None), overheads)
         except UsageError:
             continue
         gained = _gain(plan, other)

@@ -7,9 +7,10 @@ Owns: dividing tensors over ranks as vLLM does, and summing their bytes. Knows n
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
+from typing import TypeVar
 
 from serving.errors import UsageError
 from serving.facts.storage import WeightStorage
@@ -130,14 +131,13 @@ def _experts_on_rank(tensor: Tensor, ranks: Ranks) -> Tensor:
 def weight_bytes(shape: ModelShape, storage: WeightStorage) -> int:
     """Bytes of the whole model as its files hold it."""
     around = sum(tensor_bytes(tensor, storage, shape.element_bytes) for tensor in shape.around)
-    layers = range(len(shape.layers))
-    return around + sum(_layer_bytes(shape, storage, index, Ranks(), divide=False) for index in layers)
+    return around + _sum(shape, storage, range(len(shape.layers)), lambda tensor, size: size(tensor))
 
 
 def rank_bytes(shape: ModelShape, storage: WeightStorage, ranks: Ranks) -> int:
     """Bytes of the fullest rank. Embedding on the first stage, lm_head and last norm on the last."""
     parts = stages(len(shape.layers), ranks.pipeline)
-    each = [sum(_layer_bytes(shape, storage, index, ranks) for index in part) for part in parts]
+    each = [_sum(shape, storage, part, lambda tensor, size: size(on_rank(tensor, ranks))) for part in parts]
     for tensor in _first(shape):
         each[0] += tensor_bytes(on_rank(tensor, ranks), storage, shape.element_bytes)
     for tensor in _last(shape, ranks):
@@ -145,14 +145,43 @@ def rank_bytes(shape: ModelShape, storage: WeightStorage, ranks: Ranks) -> int:
     return max(each)
 
 
-def _layer_bytes(
-    shape: ModelShape, storage: WeightStorage, index: int, ranks: Ranks, *, divide: bool = True
-) -> int:
-    total = 0
-    for tensor in shape.layers[index].tensors:
-        part = on_rank(tensor, ranks) if divide else tensor
-        total += tensor_bytes(part, storage, shape.element_bytes, _module(tensor, index))
+Size = Callable[[Tensor], int]
+N = TypeVar("N", int, float)
+
+
+def _sum(
+    shape: ModelShape, storage: WeightStorage, layers: Iterable[int], worth: Callable[[Tensor, Size], N]
+) -> N:
+    """Sum something over the tensors of layers. Layers that share their tensors are worked out once.
+
+    An ignore list may tell layers apart by their number; then every layer is worked out.
+    """
+    known: dict[int, N] = {}
+    total = None
+    for index in layers:
+        tensors = shape.layers[index].tensors
+        found = None if storage.ignore else known.get(id(tensors))
+        if found is None:
+            found = _worth(tensors, index, shape.element_bytes, storage, worth)
+            known[id(tensors)] = found
+        total = found if total is None else total + found
+    assert total is not None  # a model has layers, and so has every stage
     return total
+
+
+def _worth(
+    tensors: tuple[Tensor, ...],
+    index: int,
+    element_bytes: int,
+    storage: WeightStorage,
+    worth: Callable[[Tensor, Size], N],
+) -> N:
+    """The sum over one layer."""
+    parts = [
+        worth(tensor, lambda part: tensor_bytes(part, storage, element_bytes, _module(part, index)))
+        for tensor in tensors
+    ]
+    return sum(parts[1:], parts[0])
 
 
 def _first(shape: ModelShape) -> Iterator[Tensor]:
@@ -173,11 +202,12 @@ def read_bytes(shape: ModelShape, storage: WeightStorage, ranks: Ranks, tokens: 
     All weights but the input embedding (a look-up; tied, it is read as lm_head), and of experts those that
     are hit. The ranks of a pipeline read one after the other, so their bytes add up to one step's time.
     """
-    total = 0.0
-    for index, layer in enumerate(shape.layers):
-        for tensor in layer.tensors:
-            size = tensor_bytes(on_rank(tensor, ranks), storage, shape.element_bytes, _module(tensor, index))
-            total += size * _share_hit(tensor, tokens)
+    total = _sum(
+        shape,
+        storage,
+        range(len(shape.layers)),
+        lambda tensor, size: size(on_rank(tensor, ranks)) * _share_hit(tensor, tokens),
+    )
     for tensor in shape.around:
         if tensor.role != "embedding" or shape.tied:
             total += tensor_bytes(_unpadded(tensor, ranks), storage, shape.element_bytes)

@@ -139,9 +139,12 @@ def norms(hidden: int, count: int, *, bias: bool = False) -> tuple[Tensor, ...]:
 def whole(fields: Fields, layers: Sequence[Layer], **facts: object) -> ModelShape:
     """The model around its layers: embedding, lm_head unless tied, the last norm.
 
-    `facts` are other fields of ModelShape, `tied_default`, `norm_bias` and `head_bias`.
+    `facts` are other fields of ModelShape, and `tied_default`, `norm_bias`, `head_bias`, `heads` and
+    `common_vocab` where configs of the family leave these out.
     """
-    hidden, vocab = fields.count("hidden_size"), fields.count("vocab_size")
+    hidden = fields.count("hidden_size")
+    common_vocab = _whole_number(facts.pop("common_vocab", None))
+    vocab = fields.assumed("vocab_size", default=common_vocab) if common_vocab else fields.count("vocab_size")
     tied = fields.flag("tie_word_embeddings", bool(facts.pop("tied_default", False)))
     around = [Tensor("embed_tokens", "embedding", vocab, hidden, 1, "vocab")]
     if not tied:
@@ -158,7 +161,7 @@ def whole(fields: Fields, layers: Sequence[Layer], **facts: object) -> ModelShap
         hidden=hidden,
         vocab=vocab,
         max_position=fields.count("max_position_embeddings", default=131072),
-        attention_heads=fields.count("num_attention_heads"),
+        attention_heads=fields.count("num_attention_heads", default=_whole_number(facts.pop("heads", None))),
         element_bytes=2,
         layers=tuple(layers),
         around=tuple(around),
@@ -166,3 +169,7 @@ def whole(fields: Fields, layers: Sequence[Layer], **facts: object) -> ModelShap
         notes=tuple(fields.notes),
         **facts,  # type: ignore[arg-type]  # each family's own words, checked by its tests
     )
+
+
+def _whole_number(value: object) -> int | None:
+    return value if isinstance(value, int) else None

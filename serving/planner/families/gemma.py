@@ -58,7 +58,15 @@ def _build(fields: Fields, *, every: int, qk_norm: bool) -> ModelShape:
         )
         for kind in kinds
     ]
-    return whole(fields, layers, family="gemma", intermediate=inner, tied_default=True)
+    return whole(
+        fields,
+        layers,
+        family="gemma",
+        intermediate=inner,
+        tied_default=True,
+        heads=heads.query,
+        common_vocab=262208 if qk_norm else None,
+    )
 
 
 FAMILY_2 = Family("gemma2", ("Gemma2ForCausalLM",), ("gemma2",), build_2)

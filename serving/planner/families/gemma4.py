@@ -38,7 +38,7 @@ def build(fields: Fields) -> ModelShape:
         layers.append(Layer(tensors, kept if keeps else None, heads.query * heads.dim))
     if shared:
         fields.note(f"the last {shared} layers read the cache of earlier ones")
-    facts: dict[str, object] = {"family": "gemma4", "tied_default": True}
+    facts: dict[str, object] = {"family": "gemma4", "tied_default": True, "heads": narrow.query}
     if _mixture(fields):
         facts |= {"experts": fields.count("num_experts"), "experts_per_token": _used(fields)}
     shape = whole(fields, layers, intermediate=fields.count("intermediate_size"), **facts)

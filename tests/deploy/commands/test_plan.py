@@ -1,0 +1,96 @@
+"""`teapot plan`, from words to answers and exit codes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from time import perf_counter
+
+import pytest
+from fakes.planning import config
+
+from deploy.cli import main
+
+LLAMA = "meta-llama/Meta-Llama-3.1-8B"
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> str:
+    (tmp_path / "config.json").write_text(json.dumps(config(LLAMA)))
+    return str(tmp_path / "config.json")
+
+
+def test_json_has_what_scripts_rely_on(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = "--gpu h100-sxm --count 4 --tensor 4 --max-model-len 8192"
+    words += " --kv-format fp8 --weight-format bf16 --users 32"
+    assert main(["plan", "--model", model, *words.split(), "--json"]) == 0
+    made = json.loads(capsys.readouterr().out)
+    assert made["kv_bytes_per_token"] == 65536
+    assert made["params_total"] == 8030261248
+    assert made["weight_bytes"] == 16060522496
+    assert made["fits"] is True
+    assert made["advice"]
+    assert made["figures"]["kv_cache_tokens"]["kind"] == "fitted"
+
+
+def test_what_does_not_fit_is_exit_1(model: str) -> None:
+    assert main(["plan", "--model", model, "--gpu", "a10", "--max-model-len", "131072"]) == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["--gpu", "h10"], ["--gpu", "l4", "--tensor", "3"], ["--gpu", "l4", "--kv-format", "fp9"], []],
+)
+def test_a_wrong_question_is_exit_2(model: str, words: list[str]) -> None:
+    assert main(["plan", "--model", model, *words]) == 2
+
+
+def test_neither_file_nor_model_is_exit_2() -> None:
+    assert main(["plan"]) == 2
+
+
+def test_an_impossible_option_is_exit_2(model: str) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(["plan", "--model", model, "--gpu", "l4", "--users", "0"])
+    assert left.value.code == 2
+
+
+def test_formats_are_compared(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "--model", model, "--gpu", "h100-sxm", "--compare", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert len(rows) == 6
+    assert rows[0]["users_per_device"] >= rows[-1]["users_per_device"]
+
+
+def test_devices_are_compared_without_naming_one(model: str) -> None:
+    assert main(["plan", "--model", model, "--compare", "gpus", "--max-model-len", "8192"]) == 0
+
+
+def test_caches_of_several_models_are_compared(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "--model", model, "smollm2-135m", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert rows[0]["overtakes_weights_at_tokens"] == 122533
+
+
+def test_a_page_is_written(model: str, tmp_path: Path) -> None:
+    page = tmp_path / "plan.html"
+    assert main(["plan", "--model", model, "--gpu", "h100-sxm", "--html", str(page)]) == 0
+    assert "<svg" in page.read_text()
+    assert main(["plan", "--model", model, "--gpu", "h100-sxm", "--html", str(tmp_path / "no" / "x")]) == 1
+
+
+def test_it_loads_neither_a_server_nor_a_load_generator_and_answers_at_once(model: str) -> None:
+    code = (
+        "import sys; from deploy.cli import main; "
+        f"main(['plan', '--model', {model!r}, '--gpu', 'h100-sxm', '--json']); "
+        "sys.exit(any(name in sys.modules for name in ('aiohttp', 'locust', 'pydantic', 'yaml')))"
+    )
+    best = 9.9
+    for _ in range(3):
+        began = perf_counter()
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60, check=False)
+        best = min(best, perf_counter() - began)
+        assert done.returncode == 0
+    assert best < 3  # about 0.15 s alone; the machine may be busy

@@ -1,0 +1,37 @@
+"""Planning a deployment file on a named device and on this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from fakes.plan_options import options
+
+from deploy.plan_file import plan_file
+from serving.errors import UsageError
+
+
+def write(folder: Path, text: str) -> str:
+    path = folder / "d.yaml"
+    path.write_text(f"name: d\n{text}")
+    return str(path)
+
+
+def test_a_file_is_planned_for_a_named_device(tmp_path: Path) -> None:
+    found = plan_file(
+        options(write(tmp_path, "engine: {max_model_len: 2048}\n"), "--gpu", "l4", "--users", "8")
+    )
+    assert found.fits
+    assert (found.ask.device, found.ask.users) == ("cuda", 8)
+
+
+def test_a_file_for_cpu_is_planned_for_this_machine(tmp_path: Path) -> None:
+    text = "engine: {device: cpu, max_model_len: 2048, kv_cache_memory: 256MiB}\n"
+    found = plan_file(options(write(tmp_path, text)))
+    assert found.capacity.blocks == 91
+    assert found.decode is None
+
+
+def test_a_model_that_is_not_here_is_an_error_with_the_way_around(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="'org/name' is not a folder on this machine"):
+        plan_file(options(write(tmp_path, "model: org/name\n"), "--gpu", "l4"))

@@ -1,0 +1,62 @@
+"""From options to questions."""
+
+from __future__ import annotations
+
+import pytest
+from fakes.plan_options import options
+from fakes.planning import shape
+
+from deploy.planning import gpu_of, prices, spread_of, storage_of, variants
+from serving.errors import UsageError
+from serving.planner.weights import Ranks
+
+
+def test_all_devices_share_every_layer_where_nothing_is_said_and_that_is_noted() -> None:
+    found = spread_of(options("--count", "4"), shape())
+    assert found.ranks == Ranks(4)
+    assert "--tensor is not given" in (found.note or "")
+    assert spread_of(options("--tensor", "2", "--data", "2"), shape()).ranks == Ranks(2, data=2)
+
+
+@pytest.mark.parametrize("words", [("--count", "4", "--tensor", "3"), ("--count", "0"), ("--tensor", "-1")])
+def test_degrees_that_do_not_make_the_count_are_an_error(words: tuple[str, ...]) -> None:
+    with pytest.raises(UsageError, match="--"):
+        spread_of(options(*words), shape())
+
+
+def test_an_unknown_device_is_an_error_with_close_names_and_the_way_around() -> None:
+    with pytest.raises(
+        UsageError, match=r"did you mean .*h100-sxm.*--gpu-memory 80GiB --bandwidth 3350 --flops 989"
+    ):
+        gpu_of(options("--gpu", "h10"))
+    with pytest.raises(UsageError, match="no device is named"):
+        gpu_of(options())
+
+
+def test_a_device_can_be_given_by_its_figures() -> None:
+    found = gpu_of(options("--gpu-memory", "40GiB", "--bandwidth", "1000", "--flops", "100"))
+    assert (found.memory_bytes, found.bandwidth_bytes_per_s, found.bf16_flops) == (40 * 2**30, 1e12, 1e14)
+    assert gpu_of(options("--gpu", "l4", "--gpu-memory", "20GiB")).memory_bytes == 20 * 2**30
+
+
+def test_a_storage_is_as_asked_else_as_the_checkpoint_has_it() -> None:
+    from dataclasses import replace
+
+    assert storage_of(None, shape()).name == "bf16"
+    assert storage_of(None, replace(shape(), quantization="awq")).name == "awq"
+    with pytest.raises(UsageError, match="--weight-format: 'fp7' is not known; did you mean 'fp8'"):
+        storage_of("fp7", shape())
+
+
+def test_variants_are_the_product_of_the_axes() -> None:
+    asked = options("--gpu", "h100-sxm")
+    found = variants(asked, gpu_of(asked), ["counts", "formats"])
+    assert len(found) == 4 * 6
+    assert found[0][0] == "x1 weights bf16, KV bf16"
+    assert len(variants(asked, gpu_of(asked), ["gpus"])) > 10
+
+
+def test_prices_are_by_device() -> None:
+    assert prices(["H100=2.5"]) == {"h100-sxm": 2.5}
+    with pytest.raises(UsageError, match="is no price"):
+        prices(["h100=much"])

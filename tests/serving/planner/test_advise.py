@@ -1,0 +1,48 @@
+"""Advice: what would make it fit or go further, with its risk."""
+
+from __future__ import annotations
+
+from fakes.planning import ask, cache_of, facts, plan, shape
+
+from serving.facts.load import overheads, weight_storage
+from serving.planner.advise import advise
+from serving.planner.plan import make_plan
+
+
+def test_what_makes_it_fit_comes_first_and_really_fits() -> None:
+    found = advise(plan(shape("Qwen/Qwen3-32B"), max_model_len=131072 // 4), facts().choices, overheads())
+    assert found
+    assert found[0].fits
+    assert all(advice.flags.startswith(("--", "a checkpoint")) for advice in found)
+    assert all(advice.risk and advice.keys for advice in found)
+
+
+def test_a_predicted_effect_is_the_plans_own() -> None:
+    before = plan()
+    eight = next(a for a in advise(before, facts().choices, overheads()) if a.flags == "--kv-cache-dtype fp8")
+    after = plan(cache=cache_of("fp8"))
+    assert (eight.users_before, eight.users) == (before.users.at_max, after.users.at_max)
+    assert eight.kv_tokens == after.capacity.tokens
+    assert eight.decode_floor_s == after.decode.seconds
+    assert eight.document()["effect"]["users"] == after.users.at_max
+
+
+def test_a_shorter_context_is_told_where_the_asked_one_does_not_fit() -> None:
+    found = advise(plan(kv_cache_bytes=2**30, max_model_len=16384), facts().choices, overheads())
+    lengths = [advice for advice in found if advice.flags.startswith("--max-model-len")]
+    assert lengths[0].fits
+    assert lengths[0].flags == "--max-model-len 7936"
+
+
+def test_formats_are_not_advised_twice_nor_where_they_cannot_be() -> None:
+    quantized = make_plan(ask(cache=cache_of("fp8"), weights=weight_storage()["awq"]), overheads())
+    flags = [advice.flags for advice in advise(quantized, facts().choices, overheads())]
+    assert not any("--kv-cache-dtype" in flag or "--quantization" in flag for flag in flags)
+    latent = advise(plan(shape("deepseek-ai/DeepSeek-V3")), facts().choices, overheads())
+    assert not any("int4_per_token_head" in advice.flags for advice in latent)
+
+
+def test_more_sequences_are_advised_where_they_are_the_limit() -> None:
+    found = advise(plan(max_num_seqs=4), facts().choices, overheads())
+    (more,) = (advice for advice in found if advice.flags.startswith("--max-num-seqs"))
+    assert (more.users_before, more.users) == (4, 55)

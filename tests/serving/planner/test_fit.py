@@ -1,0 +1,99 @@
+"""A deployment before it starts: whether this machine holds it, and the nearest that would."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from fakes.planning import facts, shape
+
+from serving.config.schema import Deployment
+from serving.errors import UsageError
+from serving.facts.load import gpus, model_configs
+from serving.modes.mode import Accelerator, MachineFacts
+from serving.planner.fit import Model, Place, deployment_ask, fit
+from serving.planner.model import model_shape
+
+GIB = 1024**3
+SMOLLM = Model(model_shape(model_configs()["smollm2-135m"], "smollm2"))
+
+
+def deployment(**keys: Any) -> Deployment:
+    import json
+
+    return Deployment.model_validate_json(json.dumps({"name": "d", **keys}))
+
+
+def cpu(gib: float) -> Place:
+    return Place("cpu", "0.32.0", MachineFacts((0, 1), 1, int(gib * GIB), GIB))
+
+
+def h100(count: int = 1) -> Place:
+    devices = tuple(Accelerator("NVIDIA H100 80GB HBM3", 85_029_615_042, 80 * GIB) for _ in range(count))
+    return Place("cuda", "0.33.0", MachineFacts((0, 1), 1, 100 * GIB, GIB, devices))
+
+
+def test_a_cpu_deployment_is_planned_to_the_token() -> None:
+    found = fit(
+        deployment(engine={"max_model_len": 2048, "kv_cache_memory": "2GiB"}), SMOLLM, cpu(16), facts()
+    )
+    assert found.fits
+    assert found.plan.capacity.tokens == 93184
+
+
+def test_modes_are_part_of_the_question() -> None:
+    modes = [{"kind": "quantized_kv", "format": "fp8"}, {"kind": "parallel", "tensor": 4, "expert": False}]
+    modes.append({"kind": "quantized_weights", "format": "fp8_per_block"})
+    asked, engines = deployment_ask(
+        deployment(modes=modes, replicas=2, engine={"args": {"max_num_batched_tokens": 4096}}),
+        Model(shape()),
+        h100(8),
+        facts(),
+    )
+    assert (asked.cache.name, asked.ranks.tensor, asked.weights.name) == ("fp8", 4, "fp8_per_block")
+    assert (asked.max_num_batched_tokens, engines) == (4096, 2)
+    assert asked.gpu is not None
+    assert asked.gpu.memory_kind == "device"
+
+
+def test_engines_share_a_machines_memory() -> None:
+    two, _ = deployment_ask(deployment(replicas=2), SMOLLM, cpu(16), facts())
+    assert two.memory_bytes == 8 * GIB
+    pair = [{"kind": "disaggregated", "connector": {"kind": "nixl"}}]
+    assert deployment_ask(deployment(modes=pair), SMOLLM, cpu(16), facts())[1] == 2
+
+
+def test_what_cannot_fit_is_refused_with_numbers_and_the_nearest_that_would() -> None:
+    found = fit(
+        deployment(engine={"max_model_len": 8192, "kv_cache_memory": "64MiB"}), SMOLLM, cpu(16), facts()
+    )
+    assert not found.fits
+    assert "one request of 8,192 tokens needs" in found.refusal()
+    assert "engine: {kv_cache_memory: 192MiB}" in found.nearest()
+    assert "--no-plan" in found.nearest()
+
+
+def test_the_nearest_really_fits() -> None:
+    asked = {"max_model_len": 8192, "kv_cache_memory": "192MiB"}
+    assert fit(deployment(engine=asked), SMOLLM, cpu(16), facts()).fits
+
+
+def test_a_cache_larger_than_the_machine_is_refused() -> None:
+    found = fit(deployment(engine={"kv_cache_memory": "20GiB"}, replicas=2), SMOLLM, cpu(8), facts())
+    assert not found.fits
+    assert "(each of 2 engines)" in found.refusal()
+    assert "kv_cache_memory" in found.nearest()
+
+
+def test_a_model_too_large_for_a_gpu_is_told_what_would_fit() -> None:
+    found = fit(deployment(), Model(shape("meta-llama/Meta-Llama-3.1-70B")), h100(), facts())
+    assert "weights and overhead exceed the memory" in found.refusal()
+    assert found.nearest()
+
+
+def test_without_a_gpu_there_is_nothing_to_plan_for() -> None:
+    place = Place("cuda", "0.33.0", MachineFacts((0,), 1, GIB, GIB))
+    with pytest.raises(UsageError, match="there is no GPU to plan for"):
+        fit(deployment(), Model(shape()), place, facts())
+    named = Place("cuda", "0.33.0", MachineFacts((0,), 1, GIB, GIB), gpus()["h100-sxm"])
+    assert fit(deployment(engine={"max_model_len": 8192}), Model(shape()), named, facts()).fits

@@ -1,0 +1,52 @@
+"""The words of a plan."""
+
+from __future__ import annotations
+
+from fakes.planning import ask, cache_of, facts, plan, shape
+
+from serving.facts.load import overheads
+from serving.planner.advise import advise
+from serving.planner.compare import Variant, caches, compare
+from serving.planner.figure import Figure
+from serving.planner.speculation import Drafting
+from serving.planner.text import caches_text, compare_text, plan_text, verdict
+from serving.planner.weights import Ranks
+
+
+def test_the_answer_comes_first() -> None:
+    assert verdict(plan()) == "fits: 448,256 KV tokens, 54 users of 8,192 tokens"
+    large = plan(shape("meta-llama/Meta-Llama-3.1-70B"))
+    assert verdict(large).startswith("does not fit: ")
+    assert verdict(large).endswith("GiB too much on each device")
+    assert verdict(plan(users=60)).startswith("does not fit: the KV cache holds 54 users")
+
+
+def test_floors_calibrated_and_measured_stand_side_by_side_and_are_labelled() -> None:
+    seen = {"tpot_measured_s": Figure(0.009, "s", "measured", "runs/x: p50")}
+    drafted = plan(drafting=Drafting(tokens=4, alpha=0.7), link_bytes_per_s=50e9)
+    text = plan_text(drafted, overheads(), advise(drafted, facts().choices, overheads()), seen)
+    for line in (
+        "TPOT floor",
+        "TPOT calibrated",
+        "TPOT measured p50",
+        "speculation by floors",
+        "what would change it",
+    ):
+        assert line in text
+    assert "measured" in text
+
+
+def test_a_comparison_is_a_table_with_reasons() -> None:
+    rows = compare([Variant("one", ask()), Variant("three", ask(ranks=Ranks(3)))], overheads())
+    text = compare_text(rows)
+    assert "448,256" in text
+    assert "three: --tensor: 32 attention heads cannot be shared by 3 ranks" in text
+
+
+def test_caches_tell_where_they_overtake() -> None:
+    v3 = shape("deepseek-ai/DeepSeek-V3")
+    text = caches_text(
+        caches([(shape(), 2 * 8_030_261_248), (v3, 2**40)], {"4 bit": cache_of("int4_per_token_head")})
+    )
+    assert "beyond its 131,072" in text
+    assert "cannot hold" in text
