@@ -1,6 +1,6 @@
 """`teapot load`: run a workload against a server, look at runs again, compare them, search for a limit.
 
-Owns: the arguments and what is printed. Knows nothing about how anything is measured.
+Owns: what is done and printed for each action. Knows nothing about how anything is measured.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from deploy.commands.load_arguments import configure
 from serving.console import Console
 from serving.errors import EXIT_INVALID_MEASUREMENT, EXIT_OK, EXIT_SIGINT, UsageError
 
@@ -19,95 +20,9 @@ if TYPE_CHECKING:
     from loadgen.searching import Search
     from loadgen.workload import Workload
 
+__all__ = ["HELP", "configure", "run"]
+
 HELP = "send a workload and measure TTFT, TPOT, ITL, E2E and goodput"
-KEY = "The key comes from TEAPOT_API_KEY or OPENAI_API_KEY."
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the sub-commands."""
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    run_ = actions.add_parser("run", help="probe, prepare, send, summarize")
-    _sending(run_)
-    run_.add_argument("--out", type=Path, metavar="DIR", help="run folder (default: runs/<time>-<name>)")
-    run_.epilog = f"{KEY} Exit: 0 a measurement, 3 one that must not be believed."
-    for name, text in (("summarize", "compute summary.json again"), ("report", "write report.html again")):
-        again = actions.add_parser(name, help=text)
-        again.add_argument("folder", type=Path, metavar="DIR", help="run folder")
-    _configure_compare(actions.add_parser("compare", help="is B worse than A, by more than chance?"))
-    _configure_search(
-        actions.add_parser("search", help="the highest rate or concurrency that meets the SLOs")
-    )
-
-
-def _sending(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "workload", type=Path, metavar="WORKLOAD", help="workload file, such as deploy/workloads/chat.yaml"
-    )
-    parser.add_argument(
-        "--target", required=True, metavar="URL", help="server, such as http://127.0.0.1:8000"
-    )
-    parser.add_argument(
-        "--metrics",
-        action="append",
-        default=[],
-        metavar="URL",
-        help="an engine's /metrics, read every second (repeat for several engines)",
-    )
-    parser.add_argument(
-        "--processes", type=int, default=1, metavar="N", help="sending processes (default: 1)"
-    )
-
-
-def _configure_compare(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Compare two sides of one run or more each. Requests are paired by their place in the timetable;"
-        " with several runs a side, chance is what differs from run to run."
-    )
-    for side in ("a", "b"):
-        parser.add_argument(side, metavar=side.upper(), help="run folders, separated by commas")
-    parser.add_argument(
-        "--metric",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="compare by this one (repeat; default: ttft, tpot and e2e at p50 and p95, goodput, failed;"
-        " of a closed loop also output_tokens_per_s)",
-    )
-    parser.add_argument(
-        "--floor",
-        action="append",
-        default=[],
-        metavar="NAME=%,ABS",
-        help="from where on a change for the worse counts, such as ttft.p50=5%%,5ms: the larger of the two"
-        " (defaults: docs/measurement.md)",
-    )
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the bootstrap (default: 1)")
-    parser.add_argument(
-        "--other-seeds",
-        action="store_true",
-        help="compare workloads that differ in their seed, without pairing",
-    )
-    parser.epilog = "Exit: 0 no regression, 1 regression, 3 inconclusive or not comparable."
-
-
-def _configure_search(parser: argparse.ArgumentParser) -> None:
-    _sending(parser)
-    parser.add_argument(
-        "--out", type=Path, required=True, metavar="DIR", help="folder of the search; given again, it goes on"
-    )
-    for name, value, text in (
-        ("start", None, "first load, requests/s or users (default: the workload's)"),
-        ("min", None, "lowest load (default: start / 64, users: 1)"),
-        ("max", None, "highest load (default: start * 1024)"),
-        ("precision", 0.1, "the answer is known to this ratio (default: 0.1)"),
-        ("goodput", 0.95, "share of intended requests that must meet every SLO (default: 0.95)"),
-    ):
-        parser.add_argument(f"--{name}", type=float, default=value, metavar="X", help=text)
-    parser.add_argument(
-        "--confirm", type=int, default=2, metavar="N", help="runs that must agree on each end (default: 2)"
-    )
-    parser.add_argument("--trials", type=int, default=40, metavar="N", help="runs at most (default: 40)")
-    parser.epilog = f"{KEY} Exit: 0 found, 3 not found within the bounds or not confirmed."
 
 
 def run(args: argparse.Namespace, console: Console) -> int:
@@ -118,6 +33,7 @@ def run(args: argparse.Namespace, console: Console) -> int:
         "report": _report,
         "compare": _compare,
         "search": _search,
+        "selftest": _selftest,
     }
     return actions[args.action](args, console)
 
@@ -127,7 +43,6 @@ def _run(args: argparse.Namespace, console: Console) -> int:
     from loadgen.run import run_load
     from loadgen.target import key_from
 
-    _one_process(args)
     result = run_load(
         workload=load_workload(args.workload),
         target=args.target,
@@ -135,18 +50,13 @@ def _run(args: argparse.Namespace, console: Console) -> int:
         out=args.out,
         metrics_urls=args.metrics,
         api_key=key_from(os.environ),
+        processes=args.processes,
+        exporter_port=args.exporter_port,
     )
     console.result(result.table)
     console.document(result.summary | {"folder": str(result.folder)})
     console.say(f"files: {result.folder} (open {result.folder / 'report.html'})")
     return result.exit_code
-
-
-def _one_process(args: argparse.Namespace) -> None:
-    if args.processes != 1:
-        raise UsageError(
-            f"{args.processes} sending processes are not there yet", where="--processes", fix="leave it out"
-        )
 
 
 def _summarize(args: argparse.Namespace, console: Console) -> int:
@@ -199,7 +109,6 @@ def _search(
     from loadgen.report.search_table import search_table
     from loadgen.searching import search, searched_key
 
-    _one_process(args)
     wanted, ended = _wanted(args), [EXIT_SIGINT]
     measure = _measure(args, console, run_load or _runner(), ended)
     finished, trials = search(wanted, args.out, measure, console.say)
@@ -265,6 +174,8 @@ def _measure(
             out=folder,
             metrics_urls=args.metrics,
             api_key=key_from(os.environ),
+            processes=args.processes,
+            exporter_port=args.exporter_port,
         )
         if result.exit_code not in (EXIT_OK, EXIT_INVALID_MEASUREMENT):
             ended[0] = result.exit_code
@@ -272,3 +183,13 @@ def _measure(
         return result.summary
 
     return measure
+
+
+def _selftest(args: argparse.Namespace, console: Console) -> int:
+    from loadgen.selftest import STEPS, run_selftest
+
+    steps = tuple(sorted(args.streams)) if args.streams else STEPS
+    result = run_selftest(console, steps=steps, seconds=args.seconds, processes=args.processes)
+    console.result(result.table)
+    console.document(result.document())
+    return result.exit_code
