@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 from serving.modes import AnyMode
 from serving.modes.mode import EngineContext, Mode
 from serving.modes.problems import ROWS, Finding, all_problems
+from serving.modes.problems.row import Row
 
 ONE: TypeAdapter[Mode] = TypeAdapter(AnyMode)
 IDS = {row.id for row in ROWS}
@@ -58,7 +59,7 @@ def test_every_finding_says_what_why_who_and_what_to_do(case: Case) -> None:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.id)
-def test_every_row_says_whether_it_was_measured_read_or_reported(row: object) -> None:
+def test_every_row_says_whether_it_was_measured_read_or_reported(row: Row) -> None:
     assert any(word in row.source for word in ("measured", "read", "vLLM", "facts"))
 
 

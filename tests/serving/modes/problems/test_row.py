@@ -26,8 +26,9 @@ def test_versions_are_compared_by_their_numbers(one: str, other: str, earlier: b
 
 def test_a_mode_is_found_with_its_place_in_the_file(on_cpu: EngineContext) -> None:
     asked = Asked([PrefixCache(), Lora(adapters={"a": "b"})], on_cpu)
-    index, mode = asked.find(Lora)
-    assert (index, mode.asked()) == (1, "a")
+    found = asked.find(Lora)
+    assert found is not None
+    assert (found[0], found[1].asked()) == (1, "a")
     assert Asked([], on_cpu).find(Lora) is None
 
 
