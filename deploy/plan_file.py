@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from deploy.plan_inputs import drafting, lengths, read_shape
+from deploy.plan_start import facts
 from deploy.planning import gpu_of
 from serving.config.load import load_deployment
 from serving.config.schema import Deployment
@@ -18,23 +19,11 @@ from serving.engine.devices import nvidia_driver_answers, resolve_device
 from serving.engine.machine import read_machine
 from serving.engine.recipes import choose_recipe
 from serving.errors import UsageError
-from serving.facts.load import (
-    gpus,
-    kv_formats,
-    latent_storage,
-    model_configs,
-    overheads,
-    weight_storage,
-)
+from serving.facts.load import model_configs, overheads
 from serving.modes.mode import Device
 from serving.modes.speculative import Speculative
-from serving.planner.fit import Facts, Model, Place, deployment_ask
+from serving.planner.fit import Model, Place, deployment_ask
 from serving.planner.plan import Plan, make_plan
-
-
-def facts() -> Facts:
-    """All tables that a plan needs."""
-    return Facts(kv_formats(), latent_storage(), weight_storage(), gpus(), overheads())
 
 
 def plan_file(args: argparse.Namespace) -> Plan:

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from deploy.compiling import NO_COMPILER, compilable
+from deploy.plan_start import plan_start
 from serving.config.document import Document
 from serving.config.flags import EngineCommand, Placement, engine_command, engine_context, engine_contexts
 from serving.config.layout import engine_slots
@@ -36,6 +37,7 @@ from serving.modes.lora import Lora
 from serving.modes.mode import EngineContext
 from serving.modes.model_facts import model_facts
 from serving.modes.speculative import Speculative
+from serving.planner.fit import Fit
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,8 @@ class Prepared:
     """Answers to compare those of these engines with."""
     beside: Path = Path()
     """The deployment file's folder, in which the files lie that it names."""
+    fit: Fit | None = None
+    """The plan of each engine; None: not planned."""
 
     @property
     def context(self) -> EngineContext:
@@ -69,11 +73,17 @@ class Prepared:
 
 
 def prepare(
-    path: str, overrides: Sequence[str], console: Console, *, allow_ineffective: bool = False
+    path: str,
+    overrides: Sequence[str],
+    console: Console,
+    *,
+    allow_ineffective: bool = False,
+    plan: bool = True,
 ) -> Prepared:
     """Read the file, find or make the engine environment and the models, and work out the commands.
 
-    Installs what is missing, with progress. Raises: TeapotError with all that is wrong.
+    Installs what is missing, with progress. `plan`: refuse what cannot fit. Raises: TeapotError with all that
+    is wrong.
     """
     deployment, document = load_deployment(path, overrides)
     asked = deployment.engine.device
@@ -103,6 +113,7 @@ def prepare(
     contexts = engine_contexts(shared, slots)
     for note in check_startable(deployment, document, *contexts, allow_ineffective=allow_ineffective):
         console.say(f"note: {note}")
+    fit = plan_start(deployment, document, model, shared, console) if plan else None
     launch = _Launch(deployment, document, model, place, datetime.now(UTC).strftime("%Y%m%d-%H%M%S"))
     engines = tuple(launch.engine(context) for context in contexts)
     if any(setting.source == NO_COMPILER for setting in engines[0].command.settings):
@@ -114,7 +125,7 @@ def prepare(
         available_bytes=machine.memory_available_bytes,
     )
     answers = References(folder.state / "answers", model_fingerprint(model.path_or_id, model.config))
-    return Prepared(deployment, environment, model, engines, together, answers, Path(path).parent)
+    return Prepared(deployment, environment, model, engines, together, answers, Path(path).parent, fit)
 
 
 @dataclass(frozen=True, slots=True)

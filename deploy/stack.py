@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from deploy.plan_start import compare_start
 from deploy.prepared import Prepared, PreparedEngine
 from deploy.verdicts import merge, not_in_effect, verdict_table
 from serving.config.units import format_duration
@@ -141,6 +142,11 @@ class Stack:
     async def _prove(self, engine: SupervisedEngine, log: Sequence[str]) -> None:
         prepared = self.prepared
         context = next(e.context for e in prepared.engines if e.spec.name == engine.name)
+        if prepared.fit:
+            kept = next(e.spec.log for e in prepared.engines if e.spec.name == engine.name)
+            compare_start(
+                prepared.fit, engine.name, log, {}, kept=kept.with_suffix(".plan.json"), console=self.console
+            )
         began = time.monotonic()
         verdicts = await attest(
             engine.url,

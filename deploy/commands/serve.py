@@ -25,6 +25,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--allow-ineffective", action="store_true", help="serve although a mode is proven not in effect"
     )
+    parser.add_argument(
+        "--no-plan", action="store_true", help="start although the plan says that it cannot fit"
+    )
 
 
 def add_set(parser: argparse.ArgumentParser) -> None:
@@ -42,7 +45,13 @@ def add_set(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, console: Console) -> int:
     """Serve until a signal comes; then take everything down."""
     with terminable():
-        prepared = prepare(args.file, args.overrides, console, allow_ineffective=args.allow_ineffective)
+        prepared = prepare(
+            args.file,
+            args.overrides,
+            console,
+            allow_ineffective=args.allow_ineffective,
+            plan=not args.no_plan,
+        )
 
     async def until_stopped(stack: Stack) -> int:
         console.say(welcome(stack))
