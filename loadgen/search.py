@@ -70,7 +70,8 @@ def next_step(trials: Sequence[Trial], settings: Settings) -> Probe | Finished:
     if len(trials) >= settings.most_trials:
         return Finished("out of trials", low, high)
     if bracket.undecided is not None:
-        return Probe(bracket.undecided, "the trials so far do not agree")
+        measured = any(bracket.counts[bracket.undecided])
+        return Probe(bracket.undecided, "its trials do not agree" if measured else "it was not measured yet")
     if low is None and high is None:
         return Probe(_rounded(settings.start, settings), "first load")
     if high is None:

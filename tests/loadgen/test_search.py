@@ -136,9 +136,15 @@ def test_a_load_that_cannot_be_measured_bounds_the_search_from_above() -> None:
 
 
 def test_one_trial_that_gave_no_measurement_is_done_again() -> None:
-    assert next_step([Trial(1.0, "met"), Trial(2.0, "invalid")], BOUNDS) == Probe(
-        2.0, "the trials so far do not agree"
-    )
+    done = [Trial(1.0, "met"), Trial(2.0, "invalid")]
+
+    assert next_step(done, BOUNDS) == Probe(2.0, "it was not measured yet")
+
+
+def test_two_trials_that_do_not_agree_are_decided_by_a_third() -> None:
+    done = [Trial(1.0, "met"), Trial(1.0, "missed")]
+
+    assert next_step(done, BOUNDS) == Probe(1.0, "its trials do not agree")
 
 
 def test_the_trials_are_bounded() -> None:

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 from loadgen.stats.metrics import DEFAULT, METRICS, chosen, parse_floor
@@ -69,3 +71,9 @@ def test_a_floor_that_cannot_be_read_is_refused_with_an_example(text):
 def test_a_floor_of_an_unknown_metric_is_refused_with_those_there_are():
     with pytest.raises(UsageError, match="'tfft' is no metric"):
         parse_floor("tfft=5%,5ms")
+
+
+def test_the_documentation_lists_every_metric():
+    text = (Path(__file__).parents[3] / "docs" / "load-compare.md").read_text(encoding="utf-8")
+
+    assert [metric.name for metric in METRICS if f"`{metric.name}`" not in text] == []
