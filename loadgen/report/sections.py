@@ -137,10 +137,11 @@ def _with_interval(sample: Mapping[str, Any], key: str, unit: Unit) -> str:
 
 def kinds(summary: Mapping[str, Any]) -> str:
     """One row for each kind of prompt: the median of each latency, its mean below."""
-    columns = ("kind", "sent", "ok", "failed", "cut", "prompt tokens", "output tokens", "TTFT", "TPOT", "E2E")
+    counted = ("sent", "ok", "failed", "cut")
+    columns = ("kind", *counted, "goodput", "prompt tokens", "output tokens", "TTFT", "TPOT", "E2E")
     rows = []
     for kind, of in summary["by_kind"].items():
-        counts = [str(of[name]) for name in ("sent", "ok", "failed", "cut")]
+        counts = [*(str(of[name]) for name in counted), share(of["goodput_ratio"])]
         tokens = [rate(of[name]) for name in ("prompt_tokens", "output_tokens")]
         times = [
             f"{duration(of[key]['p50'])}<small>mean {duration(of[key]['mean'])}</small>"

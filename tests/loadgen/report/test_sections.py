@@ -46,6 +46,14 @@ def test_kinds_and_errors_are_escaped(answer):
     assert "&lt;img src=x&gt;" in sections.errors(summary)
 
 
+def test_each_kind_has_its_goodput(records, plan):
+    # 99 good of 100 of the one kind.
+    html = sections.kinds(summarize(records, plan=plan))
+
+    assert '<th scope="col">goodput</th>' in html
+    assert "<td>99.0 %</td>" in html
+
+
 def test_sections_without_content_are_not_there(summary):
     assert sections.errors(summary | {"errors": []}) == ""
     assert sections.notes(summary | {"notes": []}) == ""
