@@ -119,10 +119,14 @@ class Bench:
             Request(self.workload(number), parse_target(self.engine_url), self.scratch / f"prompts-{number}"),
             say=lambda _: None,
         )
-        prompts = self.scratch / f"prompts-{number}.jsonl"
+        prompts = self.scratch / f"prompts-{number}.json"
         bodies = [planned.body for planned in prepared.timetable() if planned.phase == "measure"]
-        rows = [{"prompt": body["messages"][0]["content"]} for body in bodies]
-        prompts.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        # ShareGPT's form, for which the engine's environment needs nothing that it does not have.
+        rows = [
+            {"conversations": [{"value": body["messages"][0]["content"]}, {"value": "an answer"}]}
+            for body in bodies
+        ]
+        prompts.write_text(json.dumps(rows))
         out = self.scratch / f"theirs-{number}.json"
         before = self.sample()
         subprocess.run(self._command(prompts, out, bodies[0]["model"]), check=True, stdout=sys.stderr)
@@ -142,8 +146,8 @@ class Bench:
         return [
             str(self.python), "-m", "vllm.entrypoints.cli.main", "bench", "serve",
             "--backend", "openai-chat", "--endpoint", "/v1/chat/completions", "--base-url", self.engine_url,
-            "--model", model, "--tokenizer", str(self.model), "--dataset-name", "custom",
-            "--dataset-path", str(prompts), "--custom-output-len", str(self.tokens), "--skip-chat-template",
+            "--model", model, "--tokenizer", str(self.model), "--dataset-name", "sharegpt",
+            "--dataset-path", str(prompts), "--sharegpt-output-len", str(self.tokens),
             "--disable-shuffle", "--num-prompts", str(self.requests), "--request-rate", str(self.rate),
             "--burstiness", "1000000", "--ignore-eos", "--temperature", "0", "--disable-tqdm",
             "--percentile-metrics", "ttft,tpot,itl,e2el", "--metric-percentiles", "50,95",
