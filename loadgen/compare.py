@@ -179,14 +179,14 @@ def _notes(a: Sequence[_Read], b: Sequence[_Read], *, paired: bool) -> Iterator[
 
 def _row(change: Change) -> dict[str, Any]:
     metric = change.metric
-    both = change.a is not None and change.b is not None
     difference = change.b - change.a if change.a is not None and change.b is not None else None
+    ratio = difference / change.a if difference is not None and change.a else None
     return {
         "metric": metric.name,
         "a": change.a,
         "b": change.b,
         "change": difference,
-        "change_ratio": difference / change.a if both and difference is not None and change.a else None,
+        "change_ratio": ratio,
         "interval90": None if change.interval is None else list(change.interval),
         "interval_judged": None if change.wide is None else list(change.wide),
         "floor": None if change.a is None else metric.floor(change.a),

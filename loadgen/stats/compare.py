@@ -18,9 +18,9 @@ from typing import Literal
 
 from loadgen.stats.bootstrap import RESAMPLES, Blocked, block_length, differences, tail_interval
 from loadgen.stats.correlation import correlation_time
-from loadgen.stats.differences import Interval, around, of_means, of_ratios
+from loadgen.stats.differences import Interval, around, of_means, of_pairs, of_ratios
 from loadgen.stats.metrics import Metric
-from loadgen.stats.sides import Run, hits, latencies, throughput_parts, value
+from loadgen.stats.sides import Run, hits, latencies, paired_hits, throughput_parts, value
 
 FALSE_ALARM = 0.05
 """Probability of any false `worse` in a comparison of two equal sides, and of a false pass."""
@@ -83,6 +83,8 @@ def _change(metric: Metric, a: Sequence[Run], b: Sequence[Run], settings: Settin
         intervals = [_between_runs(metric, a, b, tail) for tail in settings.tails]
     elif metric.kind == "latency":
         intervals = _between_requests(metric, a, b, settings)
+    elif metric.kind == "ratio" and settings.paired and len(a) == len(b):
+        intervals = [_of_pairs(metric, a[0], b[0], tail) for tail in settings.tails]
     elif metric.kind == "ratio":
         intervals = [_of_ratios(metric, a, b, tail) for tail in settings.tails]
     else:
@@ -138,6 +140,14 @@ def _between_requests(
         resamples=settings.resamples,
     )
     return [tail_interval(found, tail) for tail in settings.tails]
+
+
+def _of_pairs(metric: Metric, a: Run, b: Run, tail: float) -> Interval | None:
+    found = paired_hits(metric, a, b)
+    if found is None:
+        return None
+    went = [after - before for before, after in zip(*found, strict=True)]
+    return of_pairs(*found, tail, correlation_time=correlation_time(went))
 
 
 def _of_ratios(metric: Metric, a: Sequence[Run], b: Sequence[Run], tail: float) -> Interval | None:

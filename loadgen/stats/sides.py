@@ -81,6 +81,25 @@ def hits(metric: Metric, run: Run) -> list[int] | None:
     return [int(record.outcome != "ok") for record in ordered] + [1] * unsent
 
 
+def paired_hits(metric: Metric, a: Run, b: Run) -> tuple[list[int], list[int]] | None:
+    """`hits` of two runs of one timetable, request by request; None for a goodput without objectives.
+
+    A request that one run never sent counts there as failed and as not good.
+    """
+    if hits(metric, a) is None or hits(metric, b) is None:
+        return None
+    indices = sorted({record.index for run in (a, b) for record in run.records})
+    unsent = max(a.intended, b.intended, len(indices)) - len(indices)
+    absent = int(metric.name != "goodput")
+    sides = []
+    for run in (a, b):
+        by_index = dict(
+            zip(sorted(record.index for record in run.records), hits(metric, run) or (), strict=False)
+        )
+        sides.append([by_index.get(index, absent) for index in indices] + [absent] * unsent)
+    return sides[0], sides[1]
+
+
 def throughput_parts(runs: Sequence[Run]) -> list[float]:
     """Output tokens/s of equal parts of the runs' steady spans."""
     spans = [(run, span) for run in runs if (span := steady_span(run.records, run.plan)) is not None]

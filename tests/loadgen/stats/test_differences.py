@@ -1,6 +1,6 @@
 import pytest
 
-from loadgen.stats.differences import around, of_means, of_ratios
+from loadgen.stats.differences import around, of_means, of_pairs, of_ratios
 
 
 @pytest.mark.parametrize(
@@ -19,6 +19,35 @@ def test_ratios_differ_as_in_newcombes_paper(p, q, interval):
 
 def test_no_trials_tell_nothing():
     assert of_ratios((0, 0), (1, 2), 0.025) is None
+
+
+def test_pairs_differ_as_in_agrestis_example():
+    # Agresti, Categorical Data Analysis, 10.1: 794, 150, 86, 570 of 1,600; -0.04 with a standard error of
+    # 0.0095, so -0.06 to -0.02.
+    first = [1] * 794 + [1] * 150 + [0] * 86 + [0] * 570
+    second = [1] * 794 + [0] * 150 + [1] * 86 + [0] * 570
+
+    assert of_pairs(first, second, 0.025) == pytest.approx((-0.04 - 0.0187, -0.04 + 0.0187), abs=3e-4)
+
+
+def test_pairs_that_all_went_alike_have_a_width_all_the_same():
+    found = of_pairs([1] * 100, [1] * 100, 0.025)
+
+    assert found is not None
+    assert -found[0] == pytest.approx(found[1])
+    assert 0.01 < found[1] < 0.03
+
+
+def test_correlated_pairs_count_as_fewer():
+    first, second = [1, 0, 1, 1] * 50, [1, 1, 1, 0] * 50
+
+    def width(time):
+        found = of_pairs(first, second, 0.025, correlation_time=time)
+        assert found is not None
+        return found[1] - found[0]
+
+    assert width(4.0) == pytest.approx(2 * width(1.0), rel=0.05)
+    assert of_pairs([], [], 0.025) is None
 
 
 def test_means_differ_as_in_a_worked_example():

@@ -2,7 +2,7 @@ import pytest
 
 from loadgen.stats.metrics import METRICS
 from loadgen.stats.plan import RunPlan, Slo
-from loadgen.stats.sides import Run, hits, latencies, throughput_parts, value
+from loadgen.stats.sides import Run, hits, latencies, paired_hits, throughput_parts, value
 
 METRIC = {metric.name: metric for metric in METRICS}
 
@@ -37,7 +37,18 @@ def test_requests_that_were_never_sent_failed_and_were_not_good(record):
     assert (value(METRIC["goodput"], side), value(METRIC["failed"], side)) == (0.25, 0.5)
 
 
+def test_requests_are_paired_by_their_place_in_the_timetable(record):
+    slo = Slo(ttft_s=0.050)
+    a = run([record(10, index=3), record(90, index=1)], intended=4, slo=slo)
+    b = run([record(20, index=1), record(30, index=2)], intended=4, slo=slo)
+
+    # Requests 1, 2, 3 and one that neither sent.
+    assert paired_hits(METRIC["goodput"], a, b) == ([0, 0, 1, 0], [1, 1, 0, 0])
+    assert paired_hits(METRIC["failed"], a, b) == ([0, 1, 0, 1], [0, 0, 1, 1])
+
+
 def test_a_goodput_without_objectives_is_unknown(record):
+    assert paired_hits(METRIC["goodput"], run([record(10)]), run([record(10)])) is None
     assert value(METRIC["goodput"], [run([record(10)])]) is None
 
 
