@@ -100,7 +100,8 @@ def test_a_second_stop_cuts_what_hangs(engine: ScriptedEngine, workload: Make, r
     engine.define(Script("scripted", (events.role(0.0), events.content(0.0, "a")), end="hang"))
     session = Session(folder, limits=Limits(drain_s=3600))
     running = gevent.spawn(session.run)
-    gevent.sleep(0.4)
+    while not engine.exchanges():
+        gevent.sleep(0.05)
     gevent.spawn(session.stop)
     gevent.sleep(0.01)
     session.stop()
