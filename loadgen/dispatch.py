@@ -18,6 +18,7 @@ from typing import Literal
 import gevent
 from gevent.event import Event
 
+from loadgen.alarm import Alarm
 from loadgen.limits import Limits
 from loadgen.parse import Capture, answer_text
 from loadgen.records import Planned
@@ -26,8 +27,6 @@ from loadgen.stream import Cut, TooSlow
 NS = 1_000_000_000
 LEAD_NS = 50_000_000
 """Between the end of the warm-up and the first intended time, so that the first is not late."""
-SPIN_NS = 1_500_000
-"""The event loop's timers are good to a millisecond: the rest is waited out in short turns."""
 WATCH_S = 0.5
 
 Ended = Literal["complete", "interrupted", "used_up", "worker_lost"]
@@ -80,6 +79,7 @@ class Dispatcher:
     """Chains under way, also those in a pause between two turns."""
     _in_flight: dict[gevent.Greenlet, Capture] = field(default_factory=dict)
     _last_sent_ns: int = 0
+    _alarm: Alarm = field(default_factory=Alarm)
     _allowed: int = 0
     """Slots of the stage that is on."""
 
@@ -97,7 +97,8 @@ class Dispatcher:
             self._drain()
             self.between()
             self.measure_start_ns = self.starts_at_ns()
-            self._measure()
+            with self._alarm:
+                self._measure()
             self._drain()
             self.between()
         finally:
@@ -109,6 +110,7 @@ class Dispatcher:
     def stop(self, *, cut: bool = False) -> None:
         """Send nothing more, and wait until what is in flight has ended; with `cut`, end it now."""
         self._stop.set()
+        self._alarm.ring()
         if cut:
             self._cut()
         self._done.wait()
@@ -120,7 +122,7 @@ class Dispatcher:
         if not self.plan.slots:
             self._open_loop()
             return
-        self._wait_until(self.measure_start_ns)
+        self._alarm.wait_until(self.measure_start_ns)
         used_up = self._closed_loop(chains(self.plan.measured), self.plan.slots)
         if self._stop.is_set():
             self.ended = "interrupted"
@@ -130,7 +132,7 @@ class Dispatcher:
     def _open_loop(self) -> None:
         for chain in chains(self.plan.measured):
             assert chain[0].t_intended_ns is not None  # the timetable of an open loop
-            if not self._wait_until(self.measure_start_ns + chain[0].t_intended_ns):
+            if not self._alarm.wait_until(self.measure_start_ns + chain[0].t_intended_ns):
                 self.ended = "interrupted"
                 return
             self._spawn(chain, None)
@@ -200,16 +202,6 @@ class Dispatcher:
             del self._in_flight[gevent.getcurrent()]
             self.sink(planned, capture, start_ns)
         return capture
-
-    def _wait_until(self, due_ns: int) -> bool:
-        """Wait for a raw stamp; False if the run was stopped before."""
-        while (left_ns := due_ns - time.perf_counter_ns()) > 0:
-            if left_ns > SPIN_NS:
-                if self._stop.wait((left_ns - SPIN_NS) / NS):
-                    return False
-            else:
-                gevent.sleep(0)
-        return not self._stop.is_set()
 
     def _drain(self) -> None:
         """Wait for the answers, up to the limit after the last request that was sent."""

@@ -175,6 +175,7 @@ class Lead:
             ended=next((word for word in order if word in ended), "complete"),
             sent=sum(account.sent for account in accounts),
             cpu_ratio=max((account.cpu_ratio for account in accounts), default=0.0),
+            cpu_s=sum(account.cpu_s for account in accounts),
             reading_s=max((account.reading_s for account in accounts), default=0.0),
             workers=len(self.workers),
             other_clocks=self._other_clocks,

@@ -25,6 +25,7 @@ from loadgen.follow import Follow
 from loadgen.messages import FROM_WORKERS, TO_WORKERS
 from loadgen.play import Play
 from loadgen.prepare import Request, default_folder, load_workload, prepare
+from loadgen.priority import go_first
 from loadgen.reading import Heard
 from loadgen.run_folder import RunFolder
 from loadgen.sender import PARENT_VARIABLE
@@ -32,8 +33,6 @@ from loadgen.session import as_locust_row
 from loadgen.target import key_from, parse_target
 from serving.errors import EXIT_FAILED, EXIT_OK, EXIT_SIGINT, EXIT_USAGE, TeapotError
 
-PRIORITY = -10
-"""Beside an engine that keeps all cores busy, sends and stamps at priority 0 come some ms late."""
 LIVE_KEY = "teapot_live"
 
 log = logging.getLogger("teapot.load")
@@ -58,7 +57,8 @@ def add_arguments(parser: Any) -> None:
 def set_up(environment: Any, **_: Any) -> None:
     """Take over Ctrl-C, and become what locust's runner says: all, lead or worker."""
     runner = environment.runner
-    _go_first()
+    if not go_first():
+        log.info("running at ordinary priority: raising it needs root or CAP_SYS_NICE")
     if isinstance(runner, WorkerRunner):
         _follow(environment, runner)
         return
@@ -227,14 +227,6 @@ def _end_with_parent(parent: int) -> None:
     while os.getppid() == parent:
         gevent.sleep(1.0)
     os.kill(os.getpid(), signal.SIGTERM)
-
-
-def _go_first() -> None:
-    """Take a core before others do, where we may: a generator that waits for one measures its own waiting."""
-    try:
-        os.setpriority(os.PRIO_PROCESS, 0, PRIORITY)
-    except OSError:
-        log.info("running at ordinary priority: raising it needs root or CAP_SYS_NICE")
 
 
 def _terminal(text: str) -> None:

@@ -17,7 +17,7 @@ import gevent
 from gevent.queue import Queue
 from gevent.subprocess import PIPE, Popen
 
-from loadgen.frames import Frame
+from loadgen.frames import Frame, pack
 from loadgen.parse import Capture
 from loadgen.reading import READY, Heard, Order
 from loadgen.records import Planned
@@ -86,8 +86,9 @@ class Recorder:
         pool = gevent.get_hub().threadpool
         with SpoolWriter(self.order.spool) as spool:
             while (frame := self._queue.get()) is not None:
-                # In a thread: a disk that is slow for a moment must not hold up the stamps.
-                pool.apply(spool.append, (frame,))
+                # In a thread: a disk that is slow for a moment must not hold up the stamps. Packed here:
+                # a thread that runs Python takes turns with the stamping one.
+                pool.apply(spool.append, (pack(frame),))
 
     def _listen(self) -> None:
         assert self._process is not None  # start

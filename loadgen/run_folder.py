@@ -58,6 +58,8 @@ class Account:
     sent: int
     cpu_ratio: float
     """Share of one core that the sending process used during the measured phase (not the reading one's)."""
+    cpu_s: float = 0.0
+    """The CPU time behind `cpu_ratio`, of all sending processes."""
     reading_s: float = 0.0
     """How long the reading of ended streams went on after the last one had ended."""
     workers: int = 1

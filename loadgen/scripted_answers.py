@@ -78,12 +78,17 @@ def streamed(asked: Asked, tokens: int) -> Streamed:
 
 @lru_cache(maxsize=256)
 def _events(chat: bool, number: int, prompt: int | None) -> list[bytes]:
-    made = []
-    for index in range(number):
-        event = _event(chat, text=f" w{index}")
-        if prompt is not None:
-            event["usage"] = _usage(prompt, index + 1)
-        made.append(_chunk(event))
+    # Filled in and not encoded one by one: making a long answer must not keep other streams waiting.
+    form = _event(chat, text=" w#index")
+    if prompt is not None:
+        form["usage"] = {"prompt_tokens": prompt, "total_tokens": "#total", "completion_tokens": "#told"}
+    text = json.dumps(form, separators=(",", ":")).replace("%", "%%")
+    for mark, field in (("#index", "%(index)d"), ('"#total"', "%(total)d"), ('"#told"', "%(told)d")):
+        text = text.replace(mark, field)
+    made = [
+        _sse((text % {"index": index, "told": index + 1, "total": (prompt or 0) + index + 1}).encode())
+        for index in range(number)
+    ]
     if chat and made:
         made[0] = _chunk(_event(chat, role=True)) + made[0]
     return made

@@ -139,6 +139,7 @@ class Session:
                 ended=ended,
                 sent=dispatcher.sent,
                 cpu_ratio=cpu.ratio(),
+                cpu_s=cpu.seconds(),
                 reading_s=recorder.reading_s,
                 workers=self.part.workers,
             )
@@ -213,6 +214,9 @@ class _CpuMeter:
 
     def mark(self) -> None:
         self._marks.append((time.process_time(), time.perf_counter_ns()))
+
+    def seconds(self) -> float:
+        return self._marks[-1][0] - self._marks[-2][0] if len(self._marks) > 1 else 0.0
 
     def ratio(self) -> float:
         if len(self._marks) < 2:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Self
 
-from loadgen.frames import Frame, pack, unpack
+from loadgen.frames import Frame, unpack
 
 FILE_BYTES = 32 * 1024 * 1024
 """A file that has grown to this is followed by the next: what is read can be removed meanwhile."""
@@ -32,9 +32,8 @@ class SpoolWriter:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def append(self, frame: Frame) -> None:
-        """Write one frame; a reader sees it at once."""
-        data = pack(frame)
+    def append(self, data: bytes) -> None:
+        """Write one packed frame; a reader sees it at once."""
         if self._file is None or self._size > FILE_BYTES:
             self.close()
             self.folder.mkdir(parents=True, exist_ok=True)

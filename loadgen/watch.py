@@ -59,5 +59,6 @@ class Watch:
         shown = view(live, before=self._before, over_s=over_s, elapsed_s=now - self._began)
         self._before, self._looked = live, now
         self.history.append(shown)
-        self.folder.write_json("live.json", shown)
+        # In a thread: a disk that is slow for a moment must not hold up the stamps.
+        gevent.get_hub().threadpool.apply(self.folder.write_json, ("live.json", shown))
         self.show(line(shown))

@@ -3,7 +3,7 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
-from loadgen.frames import Frame
+from loadgen.frames import Frame, pack
 from loadgen.parse import Capture
 from loadgen.reading import Heard, Order, read_all
 from loadgen.records import Planned, RequestRecord
@@ -36,9 +36,8 @@ def test_a_failed_request_lasts_until_its_failure_and_has_a_reason() -> None:
 def test_every_frame_of_the_spool_becomes_a_record_and_a_line(tmp_path: Path) -> None:
     with SpoolWriter(tmp_path) as writer:
         for index in range(3):
-            writer.append(
-                Frame(Planned(index, "measure", 5, "any", "/", {}), Capture(2_000, 3_000, error="no"), 1_500)
-            )
+            planned = Planned(index, "measure", 5, "any", "/", {})
+            writer.append(pack(Frame(planned, Capture(2_000, 3_000, error="no"), 1_500)))
     records, told = io.StringIO(), io.StringIO()
     assert read_all(ORDER, SpoolReader(tmp_path), records, told) == 3
     read = [RequestRecord.from_json(line) for line in records.getvalue().splitlines()]

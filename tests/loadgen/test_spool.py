@@ -3,14 +3,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from loadgen import spool
-from loadgen.frames import Frame
+from loadgen.frames import Frame, pack
 from loadgen.parse import Capture
 from loadgen.records import Planned
 from loadgen.spool import SpoolReader, SpoolWriter
 
 
-def frame(index: int, size: int = 10) -> Frame:
-    return Frame(Planned(index, "measure", 0, "any", "/", {}), Capture(1, 2, [b"x" * size], [1]), 0)
+def frame(index: int, size: int = 10) -> bytes:
+    return pack(Frame(Planned(index, "measure", 0, "any", "/", {}), Capture(1, 2, [b"x" * size], [1]), 0))
 
 
 def indices(reader: SpoolReader) -> list[int]:
