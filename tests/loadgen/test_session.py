@@ -99,8 +99,9 @@ def test_a_second_stop_cuts_what_hangs(engine: ScriptedEngine, workload: Make, r
     events = Events()
     engine.define(Script("scripted", (events.role(0.0), events.content(0.0, "a")), end="hang"))
     session = Session(folder, limits=Limits(drain_s=3600))
+    asked_before = len(engine.exchanges())
     running = gevent.spawn(session.run)
-    while not engine.exchanges():
+    while len(engine.exchanges()) == asked_before:
         gevent.sleep(0.05)
     gevent.spawn(session.stop)
     gevent.sleep(0.01)
