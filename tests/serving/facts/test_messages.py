@@ -31,9 +31,9 @@ def test_a_line_is_known_by_its_message(message_id: str) -> None:
 def test_a_warning_that_only_quotes_an_error_is_no_cause() -> None:
     # vLLM 0.32.0 writes this at every start where the limit of open files is low.
     warning = (
-        "(APIServer pid=5980) WARNING 11-29 17:34:08 [system_utils.py:255] Found ulimit of 20000 and failed to "
-        "automatically increase with error current limit exceeds maximum limit. This can cause fd limit errors "
-        "like `OSError: [Errno 24] Too many open files`. Consider increasing with ulimit -n"
+        "(APIServer pid=5980) WARNING 11-29 17:34:08 [system_utils.py:255] Found ulimit of 20000 and failed "
+        "to automatically increase with error current limit exceeds maximum limit. This can cause fd limit "
+        "errors like `OSError: [Errno 24] Too many open files`. Consider increasing with ulimit -n"
     )
     assert diagnose([warning], engine_messages()) is None
     fp8 = diagnose([warning, PREFIX + LINES["fp8_weights_on_cpu"]], engine_messages())
