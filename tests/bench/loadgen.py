@@ -1,0 +1,234 @@
+"""This load generator beside others, on one scripted server: what an event costs, and how far off they are.
+
+    PYTHONPATH=.:tests .venv/bin/python -m bench.loadgen [--streams 100,400] [--scratch DIR] [--only NAME]
+
+Owns: the order of the runs, the truth they are held against, and the table. Knows nothing about how a tool
+is called (`bench.generators`). The server is on a core of its own and notes every write; CPU is that of a
+tool's whole tree of processes between the first request's arrival and the last write.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.cpu import CpuOverTime
+from bench.generators import TOOLS, CannotRun, Job, Said, Tool
+
+from loadgen.priority import go_first
+from loadgen.run_folder import RunFolder
+from loadgen.selftest import GAP_S, Server, other_cores, scripted_server
+from loadgen.stats.quantiles import sample_quantile
+from serving.engine.environments import installed
+from serving.engine.folders import data_folder
+
+RUN_LIMIT_S = 240.0
+NOTHING = Said(None)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One tool at one number of streams; `reason` says why there are no numbers."""
+
+    tool: str
+    version: str
+    streams: int
+    reason: str | None = None
+    most_at_once: int = 0
+    events: int = 0
+    us_per_event: float = 0.0
+    said: Said = NOTHING
+    true_ttft_p50_s: float = 0.0
+    true_ttft_p99_s: float = 0.0
+    true_gap_p99_s: float = 0.0
+    sending_us_per_event: float | None = None
+    """Of the process that stamps alone; known of ours."""
+    late_p99_s: float | None = None
+    """Stamp minus write, over all events; known of ours, whose stamps are in its records."""
+
+
+def measure(tool: Tool, job: Job, server: Server, place: Path, version: str) -> Row:
+    """Run a tool once and hold what it says against what the server wrote."""
+    server.get("/_forget")
+    log = (job.out / "log").open("w")
+    with log, other_cores():
+        environment = os.environ | {
+            "HF_HUB_OFFLINE": "1",
+            "TRANSFORMERS_OFFLINE": "1",
+            "OPENAI_API_KEY": "none",
+        }
+        process = subprocess.Popen(
+            [*tool.command(place, job)],
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            env=environment,
+            cwd=Path.cwd() if tool.name == "teapot" else job.out,
+            start_new_session=True,
+            # All alike: what a busy machine does to them is no property of theirs. No thread runs here.
+            preexec_fn=go_first,  # noqa: PLW1509
+        )
+        with CpuOverTime(process.pid) as cpu:
+            try:
+                process.wait(RUN_LIMIT_S)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, 9)
+                process.wait()
+                return Row(tool.name, version, job.streams, f"no end within {RUN_LIMIT_S:.0f} s")
+    said = _said(tool, job, process.returncode)
+    if isinstance(said, str):
+        return Row(tool.name, version, job.streams, said)
+    return _row(tool, job, version, said, server, cpu)
+
+
+def _said(tool: Tool, job: Job, code: int) -> Said | str:
+    try:
+        return tool.read(job)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        lines = [line for line in (job.out / "log").read_text(errors="replace").splitlines() if line.strip()]
+        last = lines[-1].strip()[:160] if lines else "it said nothing"
+        return f"exit code {code}, no result ({type(error).__name__}: {error}); last words: {last}"
+
+
+def _row(tool: Tool, job: Job, version: str, said: Said, server: Server, cpu: CpuOverTime) -> Row:
+    # Tools send probes and warm-ups of their own: the requests that count are the long ones.
+    served = [row for row in server.get("/_served") if len(row["writes_ns"]) == job.tokens]
+    if not served:
+        return Row(tool.name, version, job.streams, f"no answer of {job.tokens} tokens was asked for")
+    events = sum(len(row["writes_ns"]) for row in served)
+    ttfts = sorted(row["writes_ns"][0] - row["t_received_ns"] for row in served)
+    gaps = sorted(
+        b - a for row in served for a, b in zip(row["writes_ns"], row["writes_ns"][1:], strict=False)
+    )
+    first = min(row["t_received_ns"] for row in served)
+    last = max(row["writes_ns"][-1] for row in served)
+    ours = _of_ours(job, served) if tool.name == "teapot" else {}
+    return Row(
+        tool=tool.name,
+        version=version,
+        streams=job.streams,
+        most_at_once=server.get("/_marks")["most_open"],
+        events=events,
+        us_per_event=cpu.between_s(first, last) * 1e6 / events,
+        said=said,
+        true_ttft_p50_s=sample_quantile(ttfts, 50) / 1e9,
+        true_ttft_p99_s=sample_quantile(ttfts, 99) / 1e9,
+        true_gap_p99_s=sample_quantile(gaps, 99) / 1e9,
+        **ours,
+    )
+
+
+def _of_ours(job: Job, served: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    folder = RunFolder(job.out / "run")
+    manifest, account = folder.manifest(), folder.account()
+    assert account is not None  # the run has a summary
+    wrote = {row["request_id"]: row["writes_ns"] for row in served}
+    origin_ns = manifest.clock["perf_counter_ns"]
+    late: list[int] = []
+    events = 0
+    for record in folder.records():
+        writes = wrote.get(f"{manifest.salt}-{record.index}")
+        if record.phase == "measure" and writes is not None:
+            events += len(writes)
+            late += [seen + origin_ns - at for seen, at in zip(record.output_ns, writes, strict=False)]
+    return {
+        "sending_us_per_event": account.cpu_s * 1e6 / max(1, events),
+        "late_p99_s": sample_quantile(sorted(late), 99) / 1e9,
+    }
+
+
+def table(rows: Sequence[Row]) -> str:
+    """Markdown."""
+    lines = [
+        "| streams | tool | us/event | at once | TTFT p50 off, ms | p99 off | gap p99 off | late p99 |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        if row.reason is not None:
+            lines.append(f"| {row.streams} | {row.tool} {row.version} | {row.reason} ||||||")
+            continue
+        own = "" if row.sending_us_per_event is None else f" ({row.sending_us_per_event:.1f} where it stamps)"
+        cells = [
+            f"{row.us_per_event:.1f}{own}",
+            str(row.most_at_once),
+            _off(row.said.ttft_p50_s, row.true_ttft_p50_s),
+            _off(row.said.ttft_p99_s, row.true_ttft_p99_s),
+            _off(row.said.itl_p99_s, row.true_gap_p99_s),
+            "-" if row.late_p99_s is None else f"{row.late_p99_s * 1e3:.2f}",
+        ]
+        lines.append(f"| {row.streams} | {row.tool} {row.version} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _off(said_s: float | None, true_s: float) -> str:
+    return "-" if said_s is None else f"{(said_s - true_s) * 1e3:+.2f}"
+
+
+def main(args: argparse.Namespace) -> None:
+    """Install what is missing, take turns, print the table."""
+    folder = data_folder(os.environ, Path.home())
+    environments = installed(folder)
+    tokenizer = args.tokenizer or next(
+        (p.parent for p in folder.models.glob("*/tokenizer.json")), Path("none")
+    )
+    engine_python = environments[-1].python if environments else Path("none")
+    args.scratch.mkdir(parents=True, exist_ok=True)
+    places: dict[str, tuple[Path, str]] = {}
+    rows: list[Row] = []
+    tools = [tool for tool in TOOLS if not args.only or tool.name in args.only]
+    for streams in args.streams:
+        for tool in tools:
+            try:
+                if tool.name not in places:
+                    places[tool.name] = tool.bin(args.scratch.resolve(), engine_python)
+                place, version = places[tool.name]
+            except CannotRun as reason:
+                rows.append(Row(tool.name, tool.requirement or "", streams, str(reason)))
+                continue
+            with tempfile.TemporaryDirectory(dir=args.scratch.resolve()) as out, scripted_server() as server:
+                job = Job(server.url, streams, args.tokens, tokenizer, Path(out))
+                rows.append(measure(tool, job, server, place, version))
+                if args.keep_logs and (job.out / "log").exists():
+                    (args.scratch / f"{tool.name}-{streams}.log").write_text(
+                        (job.out / "log").read_text(errors="replace")
+                    )
+            sys.stderr.write(table(rows[-1:]).splitlines()[-1] + "\n")
+    load = " ".join(f"{each:.1f}" for each in os.getloadavg())
+    sys.stdout.write(table(rows) + "\n\n")
+    sys.stdout.write(
+        f"{platform.platform()}, {os.cpu_count()} cores, Python {platform.python_version()}, load {load};"
+        f" {args.tokens} tokens a stream, one every {GAP_S * 1e3:.0f} ms, one run each\n"
+    )
+    if args.json is not None:
+        args.json.write_text(json.dumps([_document(row) for row in rows], indent=1))
+
+
+def _document(row: Row) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in row.__slots__ if name != "said"} | {
+        f"said_{name}": getattr(row.said, name) for name in row.said.__slots__
+    }
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--streams", type=lambda text: [int(n) for n in text.split(",")], default=[100, 400, 1000]
+    )
+    parser.add_argument("--tokens", type=int, default=300, help="tokens a stream (default: 300, six seconds)")
+    parser.add_argument("--scratch", type=Path, default=Path("build/bench-loadgen"))
+    parser.add_argument(
+        "--tokenizer", type=Path, help="a folder with a tokenizer (default: an installed model's)"
+    )
+    parser.add_argument("--only", action="append", default=[], metavar="NAME")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--keep-logs", action="store_true")
+    main(parser.parse_args())
