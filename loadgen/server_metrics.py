@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -29,7 +30,16 @@ COUNTERS = (
     "vllm:prompt_tokens_total",
     "vllm:generation_tokens_total",
     "vllm:request_success_total",
+    "vllm:external_prefix_cache_queries_total",
+    "vllm:external_prefix_cache_hits_total",
+    "vllm:spec_decode_num_drafts_total",
+    "vllm:spec_decode_num_draft_tokens_total",
+    "vllm:spec_decode_num_accepted_tokens_total",
 )
+SOURCES = "vllm:prompt_tokens_by_source_total"
+POSITIONS = "vllm:spec_decode_num_accepted_tokens_per_pos_total"
+BY_LABEL = {SOURCES: "source", POSITIONS: "position"}
+"""Counters that are kept apart by one label: as `name{value}`."""
 HISTOGRAMS = (
     "vllm:time_to_first_token_seconds",
     "vllm:request_time_per_output_token_seconds",
@@ -40,7 +50,7 @@ HISTOGRAMS = (
     "vllm:request_decode_time_seconds",
 )
 _KEPT = frozenset(
-    (*GAUGES, *COUNTERS, *(f"{name}_{part}" for name in HISTOGRAMS for part in ("sum", "count")))
+    (*GAUGES, *COUNTERS, *BY_LABEL, *(f"{name}_{part}" for name in HISTOGRAMS for part in ("sum", "count")))
 )
 
 
@@ -80,6 +90,9 @@ def read_metrics(text: str) -> tuple[Mapping[str, float], Mapping[str, str]]:
         for sample in family.samples:
             if sample.name == CACHE_CONFIG:
                 cache_config = dict(sample.labels)
+            elif sample.name in BY_LABEL:
+                name = f"{sample.name}{{{sample.labels.get(BY_LABEL[sample.name], '')}}}"
+                series[name] = series.get(name, 0.0) + sample.value
             elif sample.name == "vllm:kv_cache_usage_perc":
                 series[sample.name] = max(series.get(sample.name, 0.0), sample.value)
             else:
@@ -128,6 +141,10 @@ def server_view(samples: Iterable[ServerSample]) -> ServerView | None:
         kv_cache_usage_max_ratio=_peak(inside, "vllm:kv_cache_usage_perc", combine=max),
         running_max=_whole(_peak(inside, "vllm:num_requests_running", combine=sum)),
         waiting_max=_whole(_peak(inside, "vllm:num_requests_waiting", combine=sum)),
+        prompt_tokens_by_source={
+            source: round(grew) for source, grew in _grew_by_label(pairs, SOURCES).items()
+        },
+        **_acceptance(pairs),
         restarted=_restarted(pairs),
         cache_config=next((b.cache_config for _, b in pairs if b.cache_config), {}),
     )
@@ -152,6 +169,29 @@ def _grew(pairs: Sequence[Pair], name: str) -> float | None:
             return None
         total += after.series[name] - before.series.get(name, 0.0)
     return total
+
+
+def _grew_by_label(pairs: Sequence[Pair], name: str) -> dict[str, float]:
+    """By how much each of a counter's label values grew; one that was reset is left out."""
+    values = sorted({key for pair in pairs for key in pair[1].series if key.startswith(f"{name}{{")})
+    grew = {key[len(name) + 1 : -1]: _grew(pairs, key) for key in values}
+    return {value: growth for value, growth in grew.items() if growth is not None}
+
+
+def _acceptance(pairs: Sequence[Pair]) -> dict[str, Any]:
+    """Of speculation: accepted / drafted tokens, tokens a step (with the one that is always right), and
+    for each draft position the share of steps that got that far. Empty where nothing was drafted."""
+    drafts = _grew(pairs, "vllm:spec_decode_num_drafts_total")
+    drafted = _grew(pairs, "vllm:spec_decode_num_draft_tokens_total")
+    accepted = _grew(pairs, "vllm:spec_decode_num_accepted_tokens_total")
+    if not drafts or not drafted or accepted is None:
+        return {}
+    by_position = {int(position): grew for position, grew in _grew_by_label(pairs, POSITIONS).items()}
+    return {
+        "acceptance_ratio": accepted / drafted,
+        "acceptance_length": 1 + accepted / drafts,
+        "acceptance_by_position": tuple(by_position[position] / drafts for position in sorted(by_position)),
+    }
 
 
 def _mean(pairs: Sequence[Pair], histogram: str) -> float | None:

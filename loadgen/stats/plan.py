@@ -94,6 +94,14 @@ class ServerView:
     kv_cache_usage_max_ratio: float | None = None
     running_max: int | None = None
     waiting_max: int | None = None
+    prompt_tokens_by_source: Mapping[str, int] = field(default_factory=dict)
+    """`local_compute`, `local_cache_hit`, `external_kv_transfer`; empty where the server does not tell."""
+    acceptance_ratio: float | None = None
+    """Accepted / drafted tokens; None without speculation."""
+    acceptance_length: float | None = None
+    """Tokens a step: 1 + accepted / drafts."""
+    acceptance_by_position: tuple[float, ...] = ()
+    """For each draft position, from the first, the share of steps in which it was accepted."""
     restarted: bool | None = None
     """True if the engine's process was replaced between the first and the last scrape."""
     cache_config: Mapping[str, str] = field(default_factory=dict)

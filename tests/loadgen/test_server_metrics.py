@@ -134,3 +134,44 @@ def test_a_capture_of_the_real_engine_is_read() -> None:
     assert cache_config["kv_cache_size_tokens"] == "93184"
     assert series[f"{TTFT}_count"] == 42
     assert series["vllm:generation_tokens_total"] == 2632
+
+
+def test_prompt_tokens_are_told_by_source() -> None:
+    text = """\
+vllm:prompt_tokens_by_source_total{engine="0",source="local_compute"} 30.0
+vllm:prompt_tokens_by_source_total{engine="1",source="local_compute"} 12.0
+vllm:prompt_tokens_by_source_total{engine="0",source="local_cache_hit"} 16.0
+"""
+    series, _ = read_metrics(text)
+    name = "vllm:prompt_tokens_by_source_total"
+    assert series == {f"{name}{{local_compute}}": 42, f"{name}{{local_cache_hit}}": 16}
+    before = ServerSample(1, "a", {f"{name}{{local_compute}}": 2}, edge=True)
+    view = server_view([before, ServerSample(9, "a", series, edge=True)])
+    assert view is not None
+    assert view.prompt_tokens_by_source == {"local_compute": 40, "local_cache_hit": 16}
+
+
+def test_acceptance_is_told_by_position() -> None:
+    # 10 steps drafted 4 tokens each: 9 accepted the first, 6 the second too, 3 the third, none the fourth.
+    text = """\
+vllm:spec_decode_num_drafts_total{engine="0"} 10.0
+vllm:spec_decode_num_draft_tokens_total{engine="0"} 40.0
+vllm:spec_decode_num_accepted_tokens_total{engine="0"} 18.0
+vllm:spec_decode_num_accepted_tokens_per_pos_total{engine="0",position="0"} 9.0
+vllm:spec_decode_num_accepted_tokens_per_pos_total{engine="0",position="1"} 6.0
+vllm:spec_decode_num_accepted_tokens_per_pos_total{engine="0",position="2"} 3.0
+vllm:spec_decode_num_accepted_tokens_per_pos_total{engine="0",position="3"} 0.0
+"""
+    after = ServerSample(9, "a", read_metrics(text)[0], edge=True)
+    view = server_view([ServerSample(1, "a", edge=True), after])
+    assert view is not None
+    assert (view.acceptance_ratio, view.acceptance_length) == (0.45, 2.8)
+    assert view.acceptance_by_position == (0.9, 0.6, 0.3, 0.0)
+
+
+def test_without_speculation_there_is_no_acceptance() -> None:
+    zero = {"vllm:spec_decode_num_drafts_total": 0.0, "vllm:spec_decode_num_draft_tokens_total": 0.0}
+    view = server_view([ServerSample(1, "a", zero, edge=True), ServerSample(2, "a", zero, edge=True)])
+    assert view is not None
+    assert view.acceptance_ratio is None
+    assert view.acceptance_by_position == ()
