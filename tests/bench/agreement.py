@@ -17,7 +17,7 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean, median
+from statistics import median
 from typing import Any
 
 import yaml
@@ -200,10 +200,6 @@ def main(args: argparse.Namespace) -> None:
             for number in range(args.times):
                 seen += [bench.ours(2 * number), bench.theirs(2 * number + 1)]
     sys.stdout.write(tables(seen) + "\n")
-    ratio = fmean(run.mean["tpot_s"] for run in seen if run.tool == "teapot") / fmean(
-        run.mean["tpot_s"] for run in seen if run.tool != "teapot"
-    )
-    sys.stdout.write(f"\nTPOT mean, teapot / vllm bench serve: {ratio:.3f}\n")
 
 
 def engine_of(file: str, overrides: list[str]) -> tuple[Path, Path]:
