@@ -101,7 +101,6 @@ class Proxy:
         self, request: web.BaseRequest, task: Task, relay: Relay, patience: Patience
     ) -> web.StreamResponse:
         exchange = relay.exchange
-        patience.expect("first byte", self._limits.first_byte_s)
         errand = self._errand(request, task, exchange)
         exchange.gaps = Gaps(self._gap_bounds_ns)
         self._budget.request()

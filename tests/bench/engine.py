@@ -18,6 +18,8 @@ EVENT = (
     b'"stop_reason":null,"prompt_token_ids":null,"token_ids":null}],"usage":null}\n\n'
 )
 CHUNK = b"%x\r\n%b\r\n" % (len(EVENT), EVENT)
+# LiteLLM ends a stream that says the same again and again.
+OTHER = CHUNK.replace(b" word", b" else")
 HEAD = (
     b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\ntransfer-encoding: chunked\r\n\r\n"
 )
@@ -53,7 +55,7 @@ class Engine:
             group = self.groups[tick % TICKS]
             for connection, left in list(group.items()):
                 if left:
-                    connection.transport.write(CHUNK)
+                    connection.transport.write(CHUNK if left % 2 else OTHER)
                     group[connection] = left - 1
                 else:
                     del group[connection]
@@ -131,7 +133,7 @@ class Connection(asyncio.Protocol):
             return
         events = min(BLOCK, self._flood)
         self._flood -= events
-        self.transport.write(CHUNK * events)
+        self.transport.write((CHUNK + OTHER) * (events // 2) + CHUNK * (events % 2))
         if self._flood:
             asyncio.get_running_loop().call_soon(self._more)
         else:

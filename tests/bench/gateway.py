@@ -128,7 +128,8 @@ async def measure(peers: list[Peer], options: argparse.Namespace) -> dict[str, A
             ("small", partial(small, one, options.seconds)),
         ]
         if one.pid:
-            steps.append(("held_bytes", partial(held, one)))
+            # First of all, for later the process has memory left over from other loads.
+            steps.insert(0, ("held_bytes", partial(held, one)))
         for key, step in steps:
             say(f"{one.name}: {key}")
             try:

@@ -109,12 +109,14 @@ class Answer:
         return b"".join(collected.parts)[:limit_bytes]
 
     def pause(self) -> None:
-        """Read no more of the engine for now."""
-        self._source.pause()
+        """Read no more of the engine for now. After its end the connection is another answer's."""
+        if not self._over:
+            self._source.pause()
 
     def resume(self) -> None:
         """Read on."""
-        self._source.resume()
+        if not self._over:
+            self._source.resume()
 
     def close(self) -> None:
         """Cut the connection unless the answer is whole: this is what tells an engine to stop working."""

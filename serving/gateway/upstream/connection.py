@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import cast
 
 from serving.gateway.upstream.answer import Answer, Broke, NotHttp, UpstreamFailed
 from serving.gateway.upstream.framing import MAX_HEAD_BYTES, Framing, Nonsense, parse_head
+
+MAX_READ_BYTES = 65_536
 
 
 class UpstreamConnection(asyncio.Protocol):
@@ -32,8 +35,11 @@ class UpstreamConnection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Called by the loop."""
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        # Not every loop's transports say that they are asyncio's.
+        self._transport = cast(asyncio.Transport, transport)
+        if hasattr(transport, "max_size"):
+            # asyncio reads 256 KiB at once: with many busy streams each would wait long for its turn.
+            transport.max_size = MAX_READ_BYTES
 
     @property
     def usable(self) -> bool:
@@ -122,11 +128,11 @@ class UpstreamConnection(asyncio.Protocol):
             raise Nonsense(f"a head of more than {MAX_HEAD_BYTES} bytes")
 
     def _body(self, answer: Answer, framing: Framing, data: bytes) -> None:
-        taken = framing.feed(data)
-        if taken.framed:
-            answer.take_framed(taken.framed)
-        for part in taken.parts:
-            answer.take_part(part)
+        for framed, piece in framing.feed(data):
+            if framed:
+                answer.take_framed(piece)
+            else:
+                answer.take_part(piece)
         if framing.complete and self._answer is answer:
             self._answer = None
             answer.whole()

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum, auto
+from typing import NamedTuple
 
 MAX_HEAD_BYTES = 65_536
 _MAX_LINE_BYTES = 8_192
@@ -70,17 +71,16 @@ class _State(Enum):
     COMPLETE = auto()
 
 
-@dataclass(slots=True)
-class Taken:
-    """What a read held: `framed` whole chunks as they came, or `parts` of the body without framing."""
+class Piece(NamedTuple):
+    """Bytes of a read, in their order: whole chunks as they came, or a part of the body without framing."""
 
-    framed: bytes = b""
-    parts: list[bytes] = field(default_factory=list)
+    framed: bool
+    data: bytes
 
 
-def whole_chunks(data: bytes) -> int:
-    """Up to which offset `data` is nothing but whole chunks that are not the last one."""
-    position, size = 0, len(data)
+def whole_chunks(data: bytes, position: int = 0) -> int:
+    """Up to which offset, from `position` on, there is nothing but whole chunks that are not the last one."""
+    size = len(data)
     while position < size and (line := _SIZE_LINE.match(data, position)) is not None:
         length = int(line[1], 16)
         end = line.end() + length + 2
@@ -93,7 +93,7 @@ def whole_chunks(data: bytes) -> int:
 class Framing:
     """Follows the body of one answer."""
 
-    __slots__ = ("_line", "_remaining", "_state", "at_chunk", "leftover")
+    __slots__ = ("_line", "_remaining", "_state", "leftover")
 
     def __init__(self, head: Head, *, no_body: bool = False) -> None:
         """Decide how the body is framed. Raises: Nonsense."""
@@ -116,8 +116,6 @@ class Framing:
         else:
             self._remaining = int(length)
             self._state = _State.LENGTH if self._remaining else _State.COMPLETE
-        self.at_chunk = self._state is _State.SIZE
-        """Whether the next byte begins a chunk, so that `whole_chunks` may be asked."""
 
     @property
     def complete(self) -> bool:
@@ -129,31 +127,34 @@ class Framing:
         """Whether only the connection's end ends the body."""
         return self._state is _State.UNTIL_CLOSE
 
-    def feed(self, data: bytes) -> Taken:
+    def feed(self, data: bytes) -> list[Piece]:
         """Take the next bytes. Raises: Nonsense."""
-        taken = Taken()
+        pieces: list[Piece] = []
         position, size = 0, len(data)
-        if self.at_chunk and (position := whole_chunks(data)):
-            taken.framed = data[:position]
         while position < size:
             state = self._state
+            if state is _State.SIZE and not self._line:
+                end = whole_chunks(data, position)
+                if end > position:
+                    pieces.append(Piece(True, data[position:end]))
+                    position = end
+                    continue
             if state is _State.DATA or state is _State.LENGTH:
                 part = data[position : position + self._remaining]
                 position += len(part)
                 self._remaining -= len(part)
-                taken.parts.append(part)
+                pieces.append(Piece(False, part))
                 if not self._remaining:
                     self._state = _State.DATA_END if state is _State.DATA else _State.COMPLETE
             elif state is _State.UNTIL_CLOSE:
-                taken.parts.append(data[position:])
+                pieces.append(Piece(False, data[position:]))
                 position = size
             elif state is _State.COMPLETE:
                 self.leftover = True
                 break
             else:
                 position = self._take_line(data, position)
-        self.at_chunk = self._state is _State.SIZE and not self._line
-        return taken
+        return pieces
 
     def _take_line(self, data: bytes, position: int) -> int:
         end = data.find(b"\n", position)

@@ -83,3 +83,13 @@ async def test_giving_up_after_a_cancelled_wait_still_cuts_the_engine() -> None:
     assert answer.finished.cancelled()
     answer.close()
     assert source.cut
+
+
+async def test_a_slow_client_of_a_whole_answer_does_not_stop_the_connections_next_one() -> None:
+    answer, source = made()
+    answer.whole()
+    answer.pause()
+    assert not source.paused
+    source.paused = True  # By the next answer's own client.
+    answer.resume()
+    assert source.paused

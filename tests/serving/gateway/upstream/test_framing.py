@@ -21,8 +21,8 @@ FRAMED = b"5\r\nhello\r\n1;ext=1\r\n \r\n5\r\nworld\r\n0\r\nTrailer: x\r\n\r\n"
 def body(framing: Framing, *pieces: bytes) -> bytes:
     out = b""
     for piece in pieces:
-        taken = framing.feed(piece)
-        out += unframed(taken.framed) + b"".join(taken.parts)
+        for framed, data in framing.feed(piece):
+            out += unframed(data) if framed else data
     return out
 
 
@@ -42,10 +42,17 @@ def test_a_chunked_body_may_come_byte_by_byte() -> None:
 
 def test_whole_chunks_are_recognized_as_they_came() -> None:
     two = b"3\r\nabc\r\n2\r\nde\r\n"
-    taken = Framing(CHUNKED).feed(two + b"4\r\nf")
-    assert (taken.framed, taken.parts) == (two, [b"f"])
+    assert Framing(CHUNKED).feed(two + b"4\r\nf") == [(True, two), (False, b"f")]
+    assert whole_chunks(b"xx" + two, 2) == len(two) + 2
     assert whole_chunks(two + b"0\r\n\r\n") == len(two)
     assert whole_chunks(b"3\r\nabcXX") == 0
+
+
+def test_after_a_torn_chunk_whole_ones_are_recognized_again() -> None:
+    # Else a long read that begins inside a chunk would be forwarded event by event.
+    framing, two = Framing(CHUNKED), b"3\r\nabc\r\n2\r\nde\r\n"
+    framing.feed(b"4\r\nwo")
+    assert framing.feed(b"rd\r\n" + two + b"5\r\nto") == [(False, b"rd"), (True, two), (False, b"to")]
 
 
 @pytest.mark.parametrize("broken", [b"x\r\n", b"-1\r\n", b"0x5\r\n", b"3\r\nabcX\r\n", b"5" * 9000])
