@@ -27,7 +27,7 @@ class Console:
         self.err.flush()
 
     def progress(self, text: str) -> None:
-        """Show work in progress: rewritten in place on a terminal, nothing elsewhere (use `say` for steps)."""
+        """Show work in progress: rewritten in place on a terminal, nothing elsewhere (`say` is for steps)."""
         if self.err.isatty():
             self.err.write("\r\x1b[2K" + text)
             self.err.flush()
