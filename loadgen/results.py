@@ -48,7 +48,9 @@ def conclude(folder: RunFolder) -> Result:
 
 def write_report(folder: RunFolder, summary: Summary) -> None:
     """Write report.html again."""
-    folder.write("report.html", page(summary, folder.records(), asdict(folder.manifest()), folder.server_samples()))
+    folder.write(
+        "report.html", page(summary, folder.records(), asdict(folder.manifest()), folder.server_samples())
+    )
 
 
 def summarize_folder(folder: RunFolder) -> Summary:

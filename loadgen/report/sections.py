@@ -181,7 +181,13 @@ def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, st
         if isinstance(value, Mapping):
             yield from _flat(value, f"{prefix}{name}.")
         elif value is not None:
-            yield f"{prefix}{name}", f"{value:.4g}" if isinstance(value, float) else str(value)
+            yield f"{prefix}{name}", _value(value)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_value, value)) or UNKNOWN
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def terms() -> str:

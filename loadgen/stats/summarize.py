@@ -160,5 +160,7 @@ def _server(server: ServerView | None, client_ttft_s: float | None) -> dict[str,
     return {
         **asdict(server),
         "cache_config": dict(server.cache_config),
+        "prompt_tokens_by_source": dict(server.prompt_tokens_by_source),
+        "acceptance_by_position": list(server.acceptance_by_position),
         "client_minus_server_ttft_s": residue,
     }

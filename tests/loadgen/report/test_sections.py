@@ -68,6 +68,13 @@ def test_nested_values_are_flattened_and_unknown_ones_left_out():
     assert "queue" not in html
 
 
+def test_lists_are_written_out():
+    html = sections.pairs("Run", {"acceptance_by_position": [0.5, 0.25], "urls": []})
+
+    assert "<code>0.5, 0.25</code>" in html
+    assert "<code>-</code>" in html
+
+
 def test_every_number_is_explained_by_the_docstring_of_its_function():
     html = sections.terms()
 

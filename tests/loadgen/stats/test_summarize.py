@@ -180,6 +180,7 @@ def test_the_servers_ttft_is_joined_and_the_residue_shown(run):
     assert joined["client_minus_server_ttft_s"] == pytest.approx(0.298 / 3 - 0.090)
     assert joined["queue_mean_s"] is None
     assert joined["cache_config"] == {"cache_dtype": "fp8"}
+    assert json.loads(json.dumps(joined)) == joined
 
 
 def test_a_server_that_was_not_scraped_is_null_and_noted(run):
