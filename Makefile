@@ -9,7 +9,7 @@ export PYTHON
 
 .DEFAULT_GOAL := help
 PEERS ?= none,teapot,vllm-router,nginx,litellm
-.PHONY: help bench-agreement bench-gateway demo up test check bench-sigterm lint setup setup-dev clean bench-modes bench-start
+.PHONY: help bench-agreement bench-gateway bench-loadgen demo up test check bench-sigterm lint setup setup-dev clean bench-modes bench-start
 .NOTPARALLEL:
 
 help: ## show this list
@@ -41,6 +41,9 @@ bench-sigterm: setup-dev ## 20 times SIGTERM with requests in flight on the real
 
 bench-gateway: setup-dev ## the gateway beside no proxy and other proxies (installs vllm-router and LiteLLM aside)
 	@$(BIN)/python tests/bench/gateway.py --scratch build/bench --peers $(PEERS)
+
+bench-loadgen: setup-dev ## this load generator beside five others on one scripted server (installs four aside)
+	@PYTHONPATH=.:tests $(BIN)/python -m bench.loadgen
 
 bench-agreement: setup-dev ## this load generator beside vllm bench serve on one real engine (ten minutes)
 	$(TEAPOT) engine install

@@ -29,9 +29,9 @@ LEAD_NS = 50_000_000
 """Between the end of the warm-up and the first intended time, so that the first is not late."""
 WATCH_S = 0.5
 
-Ended = Literal["complete", "interrupted", "used_up", "worker_lost"]
-"""used_up: a closed loop sent all its prepared requests before its duration was over. worker_lost: one of
-several sending processes did not come to its end."""
+Ended = Literal["complete", "interrupted", "used_up", "target_gone", "worker_lost"]
+"""used_up: a closed loop sent all its prepared requests before its duration was over. target_gone: nothing
+listens there any more. worker_lost: one of several sending processes did not come to its end."""
 Send = Callable[[Planned, Capture, Sequence[str]], None]
 """Takes the answers of the conversation so far, too."""
 Sink = Callable[[Planned, Capture, int], None]

@@ -169,7 +169,7 @@ class Lead:
         ended = {account.ended for account in accounts}
         if len(accounts) < len(self.workers):
             ended.add("worker_lost")
-        order: tuple[Ended, ...] = ("worker_lost", "interrupted", "used_up")
+        order: tuple[Ended, ...] = ("worker_lost", "target_gone", "interrupted", "used_up")
         return Account(
             measure_start_ns=measure_start_ns,
             ended=next((word for word in order if word in ended), "complete"),

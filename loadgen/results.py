@@ -107,6 +107,10 @@ def _reasons(account: Account | None) -> list[str]:
     reasons = []
     if account.ended == "interrupted":
         reasons.append("the run was interrupted before its timetable was played")
+    if account.ended == "target_gone":
+        reasons.append("the target was gone before the run had ended")
+    if account.ended == "worker_lost":
+        reasons.append("a sending process was lost, and with it what it was to send (see locust.log)")
     if account.cpu_ratio > MAX_CPU_RATIO:
         reasons.append(
             f"the load generator used {account.cpu_ratio:.0%} of its core, more than {MAX_CPU_RATIO:.0%}:"
@@ -120,6 +124,11 @@ def _notes(manifest: Manifest, account: Account | None) -> list[str]:
     if account is not None and account.ended == "used_up":
         notes.append(
             "all prepared requests were answered before the time was over: give arrival.requests for more"
+        )
+    if account is not None and account.other_clocks:
+        notes.append(
+            f"{account.other_clocks} of {account.workers} sending processes have a clock of their own:"
+            " only intervals within their records are exact"
         )
     if not manifest.exact_prompts and manifest.workload["prompts"]["kind"] == "random_tokens":
         notes.append("prompt lengths are approximate: the target has no /tokenize")

@@ -12,6 +12,8 @@ from functools import lru_cache
 from typing import Any
 
 MODEL = "scripted"
+WORD = " word"
+"""One token in most vocabularies, so that tools that count for themselves count alike."""
 _CHUNKED_HEAD = (
     b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\ntransfer-encoding: chunked\r\n\r\n"
 )
@@ -79,14 +81,14 @@ def streamed(asked: Asked, tokens: int) -> Streamed:
 @lru_cache(maxsize=256)
 def _events(chat: bool, number: int, prompt: int | None) -> list[bytes]:
     # Filled in and not encoded one by one: making a long answer must not keep other streams waiting.
-    form = _event(chat, text=" w#index")
+    form = _event(chat, text=WORD)
     if prompt is not None:
         form["usage"] = {"prompt_tokens": prompt, "total_tokens": "#total", "completion_tokens": "#told"}
     text = json.dumps(form, separators=(",", ":")).replace("%", "%%")
-    for mark, field in (("#index", "%(index)d"), ('"#total"', "%(total)d"), ('"#told"', "%(told)d")):
+    for mark, field in (('"#total"', "%(total)d"), ('"#told"', "%(told)d")):
         text = text.replace(mark, field)
     made = [
-        _sse((text % {"index": index, "told": index + 1, "total": (prompt or 0) + index + 1}).encode())
+        _sse((text % {"told": index + 1, "total": (prompt or 0) + index + 1}).encode())
         for index in range(number)
     ]
     if chat and made:
@@ -102,7 +104,7 @@ def whole_answer(asked: Asked, tokens: int) -> bytes:
         return whole({"count": prompt_tokens(asked.body), "max_model_len": 32768, "tokens": []})
     if asked.path.endswith("completions"):
         number = _tokens(asked, tokens)
-        text = "".join(f" w{index}" for index in range(number))
+        text = WORD * number
         choice: dict[str, Any] = {"index": 0, "finish_reason": "length"}
         choice |= {"message": {"role": "assistant", "content": text}} if asked.chat else {"text": text}
         usage = _usage(prompt_tokens(asked.body), number)

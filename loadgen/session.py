@@ -44,6 +44,9 @@ class Part:
 
 
 ALL = Part()
+GIVE_UP_S = 10.0
+"""A target that has given nothing for so long, to no request of at least GIVE_UP_REQUESTS, is gone."""
+GIVE_UP_REQUESTS = 10
 
 
 def _soon() -> int:
@@ -68,6 +71,8 @@ class Session:
     _dispatcher: Dispatcher | None = None
     _recorder: Recorder | None = None
     _stopped: bool = False
+    _unanswered: list[int] = field(default_factory=list)
+    """When the latest requests in a row ended that got not one byte."""
     _done: Event = field(default_factory=Event)
 
     def run(self) -> Ended:
@@ -119,7 +124,7 @@ class Session:
             dispatcher = self._dispatcher = Dispatcher(
                 plan,
                 send=_sender(connections, target, manifest, timetable),
-                sink=recorder.take,
+                sink=self._take,
                 between=between,
                 starts_at_ns=self.starts_at_ns,
                 limits=self.limits,
@@ -134,6 +139,8 @@ class Session:
             ended = dispatcher.run()
             scraper.stop()
             recorder.finish()
+            if self._is_gone() or not connections.answers():
+                ended = "target_gone"
             account = Account(
                 measure_start_ns=dispatcher.measure_start_ns - origin_ns,
                 ended=ended,
@@ -145,6 +152,20 @@ class Session:
             )
             out.write_json("dispatch.json", asdict(account))
         return ended
+
+    def _take(self, planned: Planned, capture: Capture, measure_start_ns: int) -> None:
+        assert self._recorder is not None  # it is there before anything is sent
+        self._recorder.take(planned, capture, measure_start_ns)
+        if capture.parts or capture.cut:
+            self._unanswered.clear()
+            return
+        self._unanswered.append(capture.t_end_ns)
+        if self._is_gone() and self._dispatcher is not None:
+            gevent.spawn(self._dispatcher.stop)
+
+    def _is_gone(self) -> bool:
+        unanswered = self._unanswered
+        return len(unanswered) >= GIVE_UP_REQUESTS and unanswered[-1] - unanswered[0] >= GIVE_UP_S * NS
 
     def _hear(self, heard: Heard) -> None:
         if heard.tally is None:

@@ -69,6 +69,14 @@ class Connections:
         """Keep a connection whose last answer was read to its end."""
         self._idle.append(connection)
 
+    def answers(self) -> bool:
+        """Whether a connection can still be made."""
+        try:
+            self._connect().close()
+        except OSError:
+            return False
+        return True
+
     def close(self) -> None:
         """Close what is idle."""
         while self._idle:

@@ -1,14 +1,15 @@
 """The load generators that the benchmark compares: how each is had, called, and what it says of TTFT and ITL.
 
-Owns: one entry a tool. Knows nothing about what is done with the numbers. All send as many chat requests as
-streams, ask for as many tokens, and take turns against one scripted server. Tools are installed by pip, each
-into a folder of its own; one that does not install or run is named with the reason.
+Owns: one entry a tool. Knows nothing about what is done with the numbers. All send as many requests as there
+are streams, ask for as many tokens, and take turns against one scripted server. Tools are installed by pip,
+each into a folder of its own; one that does not install or run is named with the reason.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -55,26 +56,28 @@ class Tool:
     command: Callable[[Path, Job], Sequence[str]]
     """From its environment's `bin`."""
     read: Callable[[Job], Said]
+    python: str = sys.executable
+    """Which one its environment is made with."""
 
     def bin(self, scratch: Path, engine_python: Path) -> tuple[Path, str]:
         """Its `bin` and version, installed if need be. Raises: CannotRun."""
         if self.requirement is None:
             python = engine_python if self.name.startswith("vllm") else Path(sys.executable)
         else:
-            python = _install(scratch / self.requirement.partition("=")[0], self.requirement)
+            python = _install(scratch / self.requirement.partition("=")[0], self.requirement, self.python)
         distribution = {"teapot": "teapot-serving", "vllm bench serve": "vllm"}.get(self.name, self.name)
         code = f"from importlib.metadata import version; print(version({distribution!r}))"
         told = subprocess.run([python, "-c", code], capture_output=True, text=True, check=False)
         return python.parent, told.stdout.strip() or "?"
 
 
-def _install(folder: Path, requirement: str) -> Path:
+def _install(folder: Path, requirement: str, base: str) -> Path:
     python = folder / "bin" / "python"
     mark = folder / "installed"
     if mark.exists():
         return python
     try:
-        subprocess.run([sys.executable, "-m", "venv", folder], check=True, timeout=120)
+        subprocess.run([base, "-m", "venv", folder], check=True, timeout=120)
         subprocess.run(
             [python, "-m", "pip", "install", "-q", "--disable-pip-version-check", requirement],
             check=True,
@@ -166,26 +169,24 @@ def _aiperf(place: Path, job: Job) -> list[str]:
         str(place / "aiperf"), "profile", "--model", "scripted", "--url", job.url, "--endpoint-type", "chat",
         "--streaming", "--concurrency", str(job.streams), "--request-count", str(job.streams),
         "--isl", "16", "--osl", str(job.tokens), "--tokenizer", str(job.tokenizer),
-        "--artifact-dir", str(job.out), "--ui", "none",
+        "--artifact-dir", str(job.out), "--ui", "none", "--use-server-token-count",
     ]  # fmt: skip
 
 
 def _aiperf_said(job: Job) -> Said:
     (path,) = job.out.rglob("profile_export_aiperf.json")
     found = json.loads(path.read_text())
-    return Said(
-        round(found["request_count"]["avg"]),
-        found["time_to_first_token"]["p50"] / 1e3,
-        found["time_to_first_token"]["p99"] / 1e3,
-        found["inter_token_latency"]["p99"] / 1e3,
-    )
+    ttft = found["time_to_first_token"]
+    # Its inter-token latency is a mean of each request, too; this is its word for gaps.
+    gap_s = found["inter_chunk_latency"]["p99"] / 1e3
+    return Said(round(found["request_count"]["avg"]), ttft["p50"] / 1e3, ttft["p99"] / 1e3, gap_s)
 
 
 def _inference_perf(place: Path, job: Job) -> list[str]:
     lengths = {"min": 16, "max": 16, "mean": 16, "std_dev": 0, "total_count": job.streams}
     answers = dict.fromkeys(("min", "max", "mean"), job.tokens) | {"std_dev": 0, "total_count": job.streams}
     config: Mapping[str, Any] = {
-        "api": {"type": "chat", "streaming": True},
+        "api": {"type": "completion", "streaming": True},  # its random prompts know no chat
         "data": {"type": "random", "input_distribution": lengths, "output_distribution": answers},
         "load": {
             "type": "constant",
@@ -228,8 +229,15 @@ def _genai_bench_said(job: Job) -> Said:
     (path,) = (path for path in job.out.rglob("*concurrency_*.json"))
     stats = json.loads(path.read_text())["aggregated_metrics"]
     ttft = stats["stats"]["ttft"]
-    tpot = stats["stats"]["tpot"]
-    return Said(stats["num_completed_requests"], ttft["p50"], ttft["p99"], tpot["p99"])
+    return Said(stats["num_completed_requests"], ttft["p50"], ttft["p99"])
+
+
+def newer() -> str:
+    """A Python of 3.12 or more where there is one: inference-perf asks for it. PYTHON312 names it."""
+    if sys.version_info >= (3, 12):
+        return sys.executable
+    found = (shutil.which(name) for name in ("python3.12", "python3.13", "python3.14"))
+    return os.environ.get("PYTHON312") or next(filter(None, found), sys.executable)
 
 
 TOOLS = (
@@ -237,6 +245,6 @@ TOOLS = (
     Tool("vllm bench serve", None, _vllm, _vllm_said),
     Tool("guidellm", "guidellm==0.8.1", _guidellm, _guidellm_said),
     Tool("aiperf", "aiperf==0.13.0", _aiperf, _aiperf_said),
-    Tool("inference-perf", "inference-perf==0.7.0", _inference_perf, _inference_perf_said),
+    Tool("inference-perf", "inference-perf==0.7.0", _inference_perf, _inference_perf_said, newer()),
     Tool("genai-bench", "genai-bench==0.0.5", _genai_bench, _genai_bench_said),
 )

@@ -61,17 +61,12 @@ def measure(tool: Tool, job: Job, server: Server, place: Path, version: str) -> 
     server.get("/_forget")
     log = (job.out / "log").open("w")
     with log, other_cores():
-        environment = os.environ | {
-            "HF_HUB_OFFLINE": "1",
-            "TRANSFORMERS_OFFLINE": "1",
-            "OPENAI_API_KEY": "none",
-        }
         process = subprocess.Popen(
             [*tool.command(place, job)],
             stdout=log,
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
-            env=environment,
+            env=os.environ | {"OPENAI_API_KEY": "none"},
             cwd=Path.cwd() if tool.name == "teapot" else job.out,
             start_new_session=True,
             # All alike: what a busy machine does to them is no property of theirs. No thread runs here.

@@ -74,6 +74,9 @@ def test_an_engine_that_dies_in_mid_run_ends_it_orderly(workload: Make, run_dir:
     requests = result.summary["requests"]
     assert (requests["sent"], requests["ok"] + requests["failed"]) == (12, 12)
     assert requests["failed"] >= 8
+    assert not result.summary["valid"]
+    assert "the target was gone before the run had ended" in result.summary["reasons"]
+    assert result.exit_code == 3
     assert len(RunFolder(run_dir).records()) == 12
 
 

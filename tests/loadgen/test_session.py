@@ -4,9 +4,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import gevent
+import pytest
 from fakes.scripted_engine import ScriptedEngine
 from fakes.scripts import Events, Script
 
+from loadgen import session as session_module
 from loadgen.limits import Limits
 from loadgen.prepare import Request, prepare
 from loadgen.reading import Heard
@@ -148,3 +150,17 @@ def test_a_row_for_locust_is_in_milliseconds_and_not_rounded() -> None:
     assert (row["name"], row["response_time"], row["response_length"]) == ("code", 12.3456, 7)
     assert row["exception"] is None
     assert str(as_locust_row(Heard("code", "measure", 1, 7, "refused", None))["exception"]) == "refused"
+
+
+def test_a_target_that_stays_silent_to_everyone_ends_the_run_before_its_time(
+    workload: Make, run_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session_module, "GIVE_UP_S", 0.2)
+    arrival = {"process": "constant", "rate": "50/s", "requests": 3000}
+    with ScriptedEngine.start() as mortal:
+        folder = folder_for(mortal, workload(arrival=arrival), run_dir)
+    assert Session(folder).run() == "target_gone"
+    records, account = folder.records(), folder.account()
+    assert 10 <= len(records) < 1000
+    assert account is not None
+    assert account.ended == "target_gone"
