@@ -41,6 +41,8 @@ class Follow:
     limits: Limits = field(default_factory=Limits)
     machine: str = field(default_factory=machine)
     _session: Session | None = None
+    _stopped: bool = False
+    """Told to stop since the latest order to play, perhaps before there was a session to tell."""
     _go: AsyncResult = field(default_factory=AsyncResult)
     _given: AsyncResult = field(default_factory=AsyncResult)
 
@@ -52,7 +54,7 @@ class Follow:
     def hear(self, kind: str, data: Mapping[str, Any]) -> None:
         """Take a message; it returns at once."""
         if kind == PLAY:
-            self._go, self._given = AsyncResult(), AsyncResult()
+            self._go, self._given, self._stopped = AsyncResult(), AsyncResult(), False
             gevent.spawn(self._play, data)
         elif kind == GIVEN:
             self._given.set(data)
@@ -63,6 +65,7 @@ class Follow:
 
     def stop(self, *, cut: bool = False) -> None:
         """End the sending: a run that waits for the word to begin has none to send."""
+        self._stopped = True
         if self._session is not None:
             self._session.stop(wait=False)
             if cut:
@@ -92,6 +95,8 @@ class Follow:
                     heard=self.heard,
                     limits=self.limits,
                 )
+                if self._stopped:
+                    self._session.stop(wait=False)
                 self._session.run()
                 told["live"] = self._session.live().to_wire()
                 if not shared:
