@@ -51,9 +51,10 @@ def test_ctrl_c_at_any_stage_of_the_start_leaves_nothing(home: EngineHome, stage
     home.behave(f"--child --start-delay 100 --ignore-sigterm --say '{line}'")
     with serve(home.deployment()) as running:
         running.wait_until_said(stage)
-        time.sleep(0.3)  # so that the engine's own child is there
-        processes = running.engines()
-        assert len(processes) >= 2
+        until = time.monotonic() + 60
+        while len(processes := running.engines()) < 3:  # the guardian, the engine and its own child
+            assert time.monotonic() < until, running.said.read_text()
+            time.sleep(0.05)
         assert running.stop(signal.SIGINT) == 130
     assert alive(processes) == []
 
@@ -66,11 +67,12 @@ def test_if_it_is_killed_its_engines_and_their_children_are_gone_within_ten_seco
     with serve(home.deployment(replicas=2, engine={"device": "cpu", "kv_cache_memory": "256MiB"})) as running:
         if when == "while it starts":
             running.wait_until_said("importing")
-            time.sleep(1)
         else:
             running.wait_until_ready()
-        processes = running.engines()
-        assert len(processes) >= 5  # the guardian, two engines, a child of each
+        until = time.monotonic() + 60
+        while len(processes := running.engines()) < 5:  # the guardian, two engines, a child of each
+            assert time.monotonic() < until, running.said.read_text()
+            time.sleep(0.05)
         os.kill(running.process.pid, signal.SIGKILL)
         until = time.monotonic() + GONE_WITHIN_S
         while alive(processes) and time.monotonic() < until:
