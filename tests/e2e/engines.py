@@ -31,7 +31,7 @@ from serving.modes.mode import EngineContext, ModelFacts
 from serving.modes.model_facts import model_facts
 from serving.modes.speculative import Speculative
 
-START_WITHIN_S = 420.0
+START_WITHIN_S = 900.0
 STOP_WITHIN_S = 15.0
 
 

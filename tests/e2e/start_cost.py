@@ -46,6 +46,8 @@ class Start:
     probes: float
     first_token: float
     """From the start of the engine's process."""
+    cpu: float
+    """Of teapot's own process until it is ready: what it costs on any machine, however busy."""
 
 
 def bare(spec: EngineSpec, model: str, log: Path) -> float:
@@ -76,13 +78,20 @@ def served(path: Path, *extra: str) -> Start:
                 raise SystemExit(f"teapot did not start: {running.said.read_text()}")
             time.sleep(POLL_S)
         took = time.monotonic() - began
+        cpu = _cpu_s(running.process.pid)
         said = running.said.read_text()
     found = PROBED.search(said)
     scale = 0.001 if found and found["unit"] == "ms" else 1.0
     token = FIRST_TOKEN.search(said)
     if found is None or token is None:
         raise SystemExit(f"teapot did not say how long it took: {said}")
-    return Start(took, float(found["number"]) * scale, float(token["at"]))
+    return Start(took, float(found["number"]) * scale, float(token["at"]), cpu)
+
+
+def _cpu_s(pid: int) -> float:
+    """User and system seconds of a process, without its children's."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _generates(url: str, model: str) -> bool:
@@ -129,6 +138,7 @@ def main(file: Path, times: int, overrides: Sequence[str]) -> None:
         "of which probes": [start.probes for start in starts],
         "more than bare, beside the probes": [s.ready - s.probes - without for s, without in pairs],
         "neither engine nor probes, within a start": [s.ready - s.probes - s.first_token for s in starts],
+        "teapot's own processor time": [start.cpu for start in starts],
     }
     sys.stdout.write("".join(line(name, values) + "\n" for name, values in rows.items()))
 
