@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import gevent
-from locust import User, events, task
+from locust import User, events, runners, task
 from locust.runners import LocalRunner, MasterRunner, WorkerRunner
 
 from loadgen import web_tab
@@ -34,6 +34,8 @@ from loadgen.target import key_from, parse_target
 from serving.errors import EXIT_FAILED, EXIT_OK, EXIT_SIGINT, EXIT_USAGE, TeapotError
 
 LIVE_KEY = "teapot_live"
+REPORT_EVERY_S = 1.0
+"""Workers of locust report every three seconds; what is looked at each second should be of that second."""
 
 log = logging.getLogger("teapot.load")
 _plays: dict[int, Play] = {}
@@ -159,6 +161,7 @@ def _follow(environment: Any, runner: Any) -> None:
     def listener(kind: str) -> Any:
         return lambda environment, msg, **_: follow.hear(kind, msg.data)
 
+    runners.WORKER_REPORT_INTERVAL = REPORT_EVERY_S
     for kind in TO_WORKERS:
         runner.register_message(kind, listener(kind))
 

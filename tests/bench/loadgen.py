@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -169,48 +169,54 @@ def _off(said_s: float | None, true_s: float) -> str:
 
 
 def main(args: argparse.Namespace) -> None:
-    """Install what is missing, take turns, print the table."""
+    """Install what is missing, take turns, print the table. With --json an interrupted run is taken up again."""
     folder = data_folder(os.environ, Path.home())
     environments = installed(folder)
     tokenizer = args.tokenizer or next(
         (p.parent for p in folder.models.glob("*/tokenizer.json")), Path("none")
     )
     engine_python = environments[-1].python if environments else Path("none")
-    args.scratch.mkdir(parents=True, exist_ok=True)
-    places: dict[str, tuple[Path, str]] = {}
-    rows: list[Row] = []
-    tools = [tool for tool in TOOLS if not args.only or tool.name in args.only]
+    scratch = args.scratch.resolve()
+    scratch.mkdir(parents=True, exist_ok=True)
+    rows = (
+        [_row_of(each) for each in json.loads(args.json.read_text())]
+        if args.json and args.json.exists()
+        else []
+    )
+    done = {(row.tool, row.streams) for row in rows}
     for streams in args.streams:
-        for tool in tools:
-            try:
-                if tool.name not in places:
-                    places[tool.name] = tool.bin(args.scratch.resolve(), engine_python)
-                place, version = places[tool.name]
-            except CannotRun as reason:
-                rows.append(Row(tool.name, tool.requirement or "", streams, str(reason)))
+        for tool in TOOLS:
+            if (args.only and tool.name not in args.only) or (tool.name, streams) in done:
                 continue
-            with tempfile.TemporaryDirectory(dir=args.scratch.resolve()) as out, scripted_server() as server:
-                job = Job(server.url, streams, args.tokens, tokenizer, Path(out))
-                rows.append(measure(tool, job, server, place, version))
-                if args.keep_logs and (job.out / "log").exists():
-                    (args.scratch / f"{tool.name}-{streams}.log").write_text(
-                        (job.out / "log").read_text(errors="replace")
-                    )
+            rows.append(_turn(tool, streams, args, scratch, engine_python, tokenizer))
             sys.stderr.write(table(rows[-1:]).splitlines()[-1] + "\n")
+            if args.json is not None:
+                args.json.write_text(json.dumps([asdict(row) for row in rows], indent=1))
     load = " ".join(f"{each:.1f}" for each in os.getloadavg())
     sys.stdout.write(table(rows) + "\n\n")
     sys.stdout.write(
         f"{platform.platform()}, {os.cpu_count()} cores, Python {platform.python_version()}, load {load};"
         f" {args.tokens} tokens a stream, one every {GAP_S * 1e3:.0f} ms, one run each\n"
     )
-    if args.json is not None:
-        args.json.write_text(json.dumps([_document(row) for row in rows], indent=1))
 
 
-def _document(row: Row) -> dict[str, Any]:
-    return {name: getattr(row, name) for name in row.__slots__ if name != "said"} | {
-        f"said_{name}": getattr(row.said, name) for name in row.said.__slots__
-    }
+def _turn(
+    tool: Tool, streams: int, args: argparse.Namespace, scratch: Path, engine_python: Path, tokenizer: Path
+) -> Row:
+    try:
+        place, version = tool.bin(scratch, engine_python)
+    except CannotRun as reason:
+        return Row(tool.name, (tool.requirement or "").partition("==")[2], streams, str(reason))
+    with tempfile.TemporaryDirectory(dir=scratch) as out, scripted_server() as server:
+        job = Job(server.url, streams, args.tokens, tokenizer, Path(out))
+        row = measure(tool, job, server, place, version)
+        if args.keep_logs:
+            (scratch / f"{tool.name}-{streams}.log").write_text((job.out / "log").read_text(errors="replace"))
+        return row
+
+
+def _row_of(document: dict[str, Any]) -> Row:
+    return Row(**{**document, "said": Said(**document["said"])})
 
 
 if __name__ == "__main__":
