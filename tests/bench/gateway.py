@@ -134,6 +134,7 @@ async def measure(peers: list[Peer], options: argparse.Namespace) -> dict[str, A
             say(f"{one.name}: {key}")
             try:
                 result[key] = await step()
+                say(f"{one.name}: {key} {json.dumps(result[key])}")
             except (TimeoutError, OSError) as error:
                 result[key] = None
                 say(f"{one.name}: {key} failed: {error!r}")

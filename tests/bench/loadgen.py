@@ -169,7 +169,7 @@ def _off(said_s: float | None, true_s: float) -> str:
 
 
 def main(args: argparse.Namespace) -> None:
-    """Install what is missing, take turns, print the table. With --json an interrupted run is taken up again."""
+    """Install what is missing, take turns, print the table. With --json an interrupted run is taken up."""
     folder = data_folder(os.environ, Path.home())
     environments = installed(folder)
     tokenizer = args.tokenizer or next(

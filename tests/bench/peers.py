@@ -129,7 +129,7 @@ def commands(
             "--port",
             str(port),
         ]
-        # It refuses to start without a key; here it listens on loopback, for minutes, before a made-up engine.
+        # It will not start without a key; here it listens on loopback before a made-up engine.
         variables = {"LITELLM_LOG": "ERROR", "LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY": "true"}
         return command, installed(place / "python", "litellm"), variables
     binary = os.environ.get("NGINX") or shutil.which("nginx")
