@@ -59,7 +59,7 @@ def add_arguments(parser: Any) -> None:
 def set_up(environment: Any, **_: Any) -> None:
     """Take over Ctrl-C, and become what locust's runner says: all, lead or worker."""
     runner = environment.runner
-    if not go_first():
+    if go_first() == "ordinary":
         log.info("running at ordinary priority: raising it needs root or CAP_SYS_NICE")
     if isinstance(runner, WorkerRunner):
         _follow(environment, runner)

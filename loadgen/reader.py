@@ -19,7 +19,7 @@ from gevent.event import Event
 from loadgen.parse import Capture
 from serving.wire.http1 import BrokenMessage, ResponseFraming
 
-READ_BYTES = 16_384
+READ_BYTES = 4096
 CHUNK_OF_EVENTS = b"\n\n\r\n"
 """The end of a chunk that ends with an event's blank line."""
 END = b"\n\n\r\n0\r\n\r\n"

@@ -47,6 +47,8 @@ ALL = Part()
 GIVE_UP_S = 10.0
 """A target that has given nothing for so long, to no request of at least GIVE_UP_REQUESTS, is gone."""
 GIVE_UP_REQUESTS = 10
+MOST_RESERVED = 65_536
+"""Half a megabyte of kernel memory."""
 
 
 def _soon() -> int:
@@ -107,6 +109,7 @@ class Session:
         plan = plan_of(manifest, timetable, self.part)
         needed = descriptors.most_at_once(manifest.workload["arrival"], len(timetable), self.limits)
         descriptors.ensure(needed, closed=bool(plan.slots), say=self.say)
+        descriptors.reserve(min(needed, MOST_RESERVED))
         with ExitStack() as stack:
             samples = stack.enter_context((out.path / "server.jsonl").open("a", encoding="utf-8"))
             connections = Connections.to(target, connect_timeout_s=self.limits.connect_s)

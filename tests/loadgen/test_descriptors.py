@@ -2,12 +2,15 @@ from __future__ import annotations
 
 import resource
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from loadgen.descriptors import RESERVE, ensure, most_at_once
+from loadgen.descriptors import RESERVE, ensure, most_at_once, reserve
 from loadgen.limits import Limits
 from serving.errors import UsageError
+
+STATUS = Path("/proc/self/status")
 
 
 @pytest.fixture(autouse=True)
@@ -59,3 +62,19 @@ def test_too_few_are_said_in_an_open_loop_and_refused_in_a_closed_one() -> None:
     assert "ulimit -n" in said[0]
     with pytest.raises(UsageError, match="in flight at once"):
         ensure(hard + 1, closed=True, say=said.append)
+
+
+@pytest.mark.skipif(not STATUS.exists(), reason="only Linux shows the size of the table")
+def test_the_table_of_files_is_made_large_enough_before_the_run() -> None:
+    ensure(2000, closed=True, say=pytest.fail)
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    reserve(2000)
+    (size,) = [int(line.split()[1]) for line in STATUS.read_text().splitlines() if line.startswith("FDSize")]
+    assert size >= 2000
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
+def test_more_than_the_limit_is_not_asked_of_the_table() -> None:
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+    reserve(100_000)
