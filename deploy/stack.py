@@ -17,6 +17,7 @@ from serving.config.units import format_duration
 from serving.console import Console
 from serving.engine.attestation import attest
 from serving.engine.guardian import Guardian
+from serving.engine.observe import cache_config
 from serving.engine.process import Stopped
 from serving.engine.stages import StartStage
 from serving.engine.states import EngineState
@@ -25,9 +26,9 @@ from serving.engine.supervisor import Supervisor
 from serving.engine.watching import Clock
 from serving.errors import Failed
 from serving.gateway.backends import Backend, BackendState
-from serving.gateway.routing_settings import objectives_s, routing_settings
+from serving.gateway.routing_settings import routing_settings
 from serving.gateway.server import Gateway
-from serving.gateway.settings import edge_settings, gateway_limits
+from serving.gateway.settings import edge_settings, gateway_limits, objectives
 from serving.modes.mode import Verdict
 
 STOP_MARGIN_S = 15.0
@@ -65,7 +66,7 @@ class Stack:
             gateway_limits(section),
             edge_settings(section, self.prepared.beside),
             routing_settings(deployment),
-            objectives_s(deployment),
+            objectives(deployment),
         )
         around = Surroundings(
             start_timeout_s=deployment.engine.start_timeout,
@@ -145,7 +146,12 @@ class Stack:
         if prepared.fit:
             kept = next(e.spec.log for e in prepared.engines if e.spec.name == engine.name)
             compare_start(
-                prepared.fit, engine.name, log, {}, kept=kept.with_suffix(".plan.json"), console=self.console
+                prepared.fit,
+                engine.name,
+                log,
+                await cache_config(engine.url),
+                kept=kept.with_suffix(".plan.json"),
+                console=self.console,
             )
         began = time.monotonic()
         verdicts = await attest(
@@ -175,6 +181,8 @@ class Stack:
     def _changed(self, changed: SupervisedEngine) -> None:
         """Put the gateway's routing right: at once, before anything else is done about the change."""
         serving = {engine.name for engine in self.supervisor.serving()}
+        if changed.state is EngineState.CRASHED:
+            self._backends[changed.name].failures += 1
         for engine in self.supervisor.engines:
             backend = self._backends[engine.name]
             backend.state = (

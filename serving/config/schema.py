@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from serving.config.units import Duration, Size
 from serving.modes import AnyMode
@@ -40,6 +40,25 @@ Origin = Annotated[
     Field(
         pattern=r"^(\*|https?://[^/\s]+)$",
         description="an origin such as https://app.example, without a path; or *",
+    ),
+]
+
+
+
+
+def _variable(text: str) -> str:
+    if not text.isascii() or not text.isidentifier():
+        # Without the value: it may be the key itself.
+        raise ValueError("is no variable's name; write the name of a variable that holds the key, never the key")
+    return text
+
+
+VariableName = Annotated[str, AfterValidator(_variable)]
+BaseUrl = Annotated[
+    str,
+    Field(
+        pattern=r"^https?://[^\s/?#@]+(/[^\s?#]*)?/v1/?$",
+        description="an address as OpenAI clients are given it, such as http://10.0.0.7:8000/v1",
     ),
 ]
 
@@ -131,11 +150,28 @@ class GatewaySection(Section):
 
 
 class SloSection(Section):
-    """The service level objectives of one request."""
+    """The service level objectives of one request, and the share of requests that are to meet them."""
 
     ttft: Duration | None = None
     tpot: Duration | None = None
     e2e: Duration | None = None
+    target: Annotated[float, Field(gt=0, lt=1)] = 0.99
+    availability: Annotated[float, Field(gt=0, lt=1)] = 0.995
+
+
+class RevisionSection(Section):
+    """A share of the requests, and where they go: to the engines of this file, or to `urls` elsewhere."""
+
+    name: Annotated[
+        str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$", description="letters, digits, . _ and -")
+    ]
+    weight: Annotated[float, Field(ge=0)] = 1.0
+    urls: tuple[BaseUrl, ...] = ()
+    key_env: VariableName | None = None
+    key_file: str | None = None
+    ca_file: str | None = None
+    health: Annotated[str, Field(pattern=r"^/[^\s?#]*$", description="a path such as /health")] | None = None
+    models: dict[Alias, str] = {}
 
 
 class Deployment(Section):
@@ -152,5 +188,6 @@ class Deployment(Section):
     engine: EngineSection = EngineSection()
     modes: tuple[AnyMode, ...] = ()
     replicas: Annotated[int, Field(ge=1)] = 1
+    revisions: tuple[RevisionSection, ...] = ()
     gateway: GatewaySection = GatewaySection()
     slo: SloSection = SloSection()

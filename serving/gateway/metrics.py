@@ -12,10 +12,11 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
-from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from serving.facts.load import own_metrics
+from serving.gateway.objectives import Objectives, judged
 from serving.gateway.outcome import Outcome
 from serving.gateway.state import GatewayState
 from serving.modes.mode import Verdict
@@ -42,15 +43,17 @@ def bucket_bounds(slos_s: Iterable[float]) -> tuple[float, ...]:
 class GatewayMetrics:
     """The metrics of one gateway."""
 
-    def __init__(self, state: GatewayState, slos_s: Iterable[float] = ()) -> None:
+    def __init__(self, state: GatewayState, objectives: Objectives | None = None) -> None:
         self.registry = CollectorRegistry()
-        self._bounds_s = bucket_bounds(slos_s)
+        self.objectives = objectives or Objectives()
+        self._bounds_s = bucket_bounds(self.objectives.bounds_s())
         self.gap_bounds_ns = tuple(round(bound * 1e9) for bound in self._bounds_s)
         """Where `Gaps` of this gateway's answers are to be divided."""
         self._gaps: dict[_Where, tuple[list[int], list[float]]] = {}
         self._children: dict[tuple[object, ...], Any] = {}
         self.registry.register(_Now(state, self))
         self._requests = self._counter("gateway_requests")
+        self._judged = self._counter("slo_requests")
         self._prompt = self._counter("gateway_prompt_tokens")
         self._output = self._counter("gateway_output_tokens")
         self._failed = self._counter("gateway_failed_tries")
@@ -78,6 +81,8 @@ class GatewayMetrics:
             self._child(self._first_byte, path, streamed, *where).observe(first_s)
             self._observe_pieces(outcome, where)
         self._observe_ways(outcome, where)
+        for slo, met in judged(outcome, self.objectives):
+            self._child(self._judged, slo, "true" if met else "false", *where[:3]).inc()
 
     def exposition(self) -> bytes:
         """All metrics in Prometheus' text format."""
@@ -155,6 +160,10 @@ class _Now(Collector):
         yield _gauge("gateway_backend_ready", [(labels, b.state == "ready") for labels, b in backends])
         revisions = self._state.backends.revisions()
         yield _gauge("gateway_revision_weight", [((r.name,), r.weight) for r in revisions])
+        yield _count("engine_failures", [(labels, b.failures) for labels, b in backends])
+        objectives = self._metrics.objectives
+        yield _gauge("slo_threshold", [((slo,), s) for slo, s in objectives.thresholds_s().items()])
+        yield _gauge("slo_target", [((slo,), share) for slo, share in objectives.targets().items()])
         yield _gauge("mode_in_effect", _modes(self._state.verdicts))
         yield _gauge("build", [((_version(),), 1)])
         yield self._metrics.gaps()
@@ -172,6 +181,14 @@ def _modes(verdicts: Iterable[Verdict]) -> Iterable[tuple[tuple[str], float]]:
 def _gauge(key: str, samples: Iterable[tuple[tuple[str, ...], float]]) -> GaugeMetricFamily:
     row = own_metrics()[key]
     family = GaugeMetricFamily(row.name, row.help, labels=row.labels)
+    for labels, value in samples:
+        family.add_metric(labels, float(value))
+    return family
+
+
+def _count(key: str, samples: Iterable[tuple[tuple[str, ...], float]]) -> CounterMetricFamily:
+    row = own_metrics()[key]
+    family = CounterMetricFamily(row.name, row.help, labels=row.labels)
     for labels, value in samples:
         family.add_metric(labels, float(value))
     return family

@@ -55,9 +55,3 @@ def routing_settings(deployment: Deployment) -> RoutingSettings:
         on_prefill_failure=section.on_prefill_failure,
         legs=None if divided is None else divided.connector.connector.legs,
     )
-
-
-def objectives_s(deployment: Deployment) -> tuple[float, ...]:
-    """The deployment's objectives, to be bounds of the metrics' buckets."""
-    slo = deployment.slo
-    return tuple(value for value in (slo.ttft, slo.tpot, slo.e2e) if value is not None)

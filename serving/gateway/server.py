@@ -15,6 +15,7 @@ from serving.gateway.admin import admin_app, require_loopback
 from serving.gateway.backends import Backend
 from serving.gateway.limits import GatewayLimits
 from serving.gateway.metrics import GatewayMetrics
+from serving.gateway.objectives import Objectives
 from serving.gateway.public import CLOSE_S, Public, check_usable
 from serving.gateway.routing_settings import RoutingSettings
 from serving.gateway.settings import EdgeSettings
@@ -33,13 +34,13 @@ class Gateway:
         limits: GatewayLimits | None = None,
         settings: EdgeSettings | None = None,
         routing: RoutingSettings | None = None,
-        slos_s: Sequence[float] = (),
+        objectives: Objectives | None = None,
     ) -> None:
         self.state = GatewayState(name)
         self.limits = limits or GatewayLimits()
         self.settings = settings or EdgeSettings()
         self.routing = routing
-        self.metrics = GatewayMetrics(self.state, slos_s)
+        self.metrics = GatewayMetrics(self.state, objectives)
         self.public_url = ""
         """The address applications use; empty before `start`."""
         self.admin_url = ""

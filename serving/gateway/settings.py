@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from serving.config.schema import GatewaySection
+from serving.config.schema import Deployment, GatewaySection
 from serving.gateway.limits import GatewayLimits
+from serving.gateway.objectives import Objectives
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,4 +74,16 @@ def gateway_limits(section: GatewaySection) -> GatewayLimits:
         first_byte_s=waits.first_token,
         between_bytes_s=waits.between_tokens,
         total_s=waits.total,
+    )
+
+
+def objectives(deployment: Deployment) -> Objectives:
+    """What the deployment promises for each request."""
+    slo = deployment.slo
+    return Objectives(
+        ttft_s=slo.ttft,
+        tpot_s=slo.tpot,
+        e2e_s=slo.e2e,
+        latency_target_ratio=slo.target,
+        availability_target_ratio=slo.availability,
     )

@@ -10,6 +10,7 @@ from fakes.samples import total
 from serving.facts.load import own_metrics
 from serving.gateway.backends import Backend
 from serving.gateway.metrics import BUCKETS_S, GatewayMetrics, bucket_bounds
+from serving.gateway.objectives import Objectives
 from serving.gateway.outcome import Gaps, Outcome
 from serving.gateway.state import GatewayState
 from serving.modes.mode import Verdict
@@ -84,7 +85,7 @@ def test_every_exposed_family_is_declared_and_every_declared_one_exposed() -> No
 
 
 def test_an_answer_is_measured_by_tokens_pieces_and_where_it_came_from() -> None:
-    metrics = GatewayMetrics(GatewayState("demo"), slos_s=(0.07,))
+    metrics = GatewayMetrics(GatewayState("demo"), Objectives(ttft_s=0.07))
     gaps = Gaps(metrics.gap_bounds_ns)
     for gap_ms in (60, 70, 240):
         gaps.add(gap_ms * 1_000_000)
@@ -129,3 +130,27 @@ def test_two_gateways_in_one_process_do_not_share_metrics() -> None:
 def test_the_buckets_begin_at_a_millisecond_and_rise() -> None:
     assert BUCKETS_S[0] == 0.001
     assert list(BUCKETS_S) == sorted(set(BUCKETS_S))
+
+
+def test_requests_are_judged_by_the_objectives_of_their_deployment() -> None:
+    metrics = GatewayMetrics(GatewayState("demo"), Objectives(ttft_s=0.02, latency_target_ratio=0.9))
+    metrics.observe(OUTCOME)
+    name = "teapot_slo_requests_total"
+    where = {"revision": "main", "role": "none", "backend": "http://127.0.0.1:9"}
+    assert value(metrics, name, slo="ttft", met="false", **where) == 1
+    assert value(metrics, name, slo="availability", met="true", **where) == 1
+    assert value(metrics, name, slo="tpot") is None
+    assert value(metrics, "teapot_slo_threshold_seconds", slo="ttft") == 0.02
+    assert value(metrics, "teapot_slo_target_ratio", slo="ttft") == 0.9
+    assert value(metrics, "teapot_slo_target_ratio", slo="availability") == 0.995
+    assert value(metrics, "teapot_slo_target_ratio", slo="e2e") is None
+
+
+def test_an_engine_that_failed_is_counted_for_its_backend() -> None:
+    state = GatewayState("demo")
+    backend = Backend("http://127.0.0.1:9", state="ready")
+    state.backends.add(backend)
+    metrics = GatewayMetrics(state)
+    assert value(metrics, "teapot_engine_failures_total", backend=backend.url) == 0
+    backend.failures += 1
+    assert value(metrics, "teapot_engine_failures_total", backend=backend.url) == 1

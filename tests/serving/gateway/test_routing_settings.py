@@ -5,7 +5,7 @@ from __future__ import annotations
 from serving.config.load import parse, validate
 from serving.config.schema import Deployment
 from serving.connectors.nixl import Nixl
-from serving.gateway.routing_settings import RoutingSettings, objectives_s, routing_settings
+from serving.gateway.routing_settings import RoutingSettings, routing_settings
 
 FILE = """
 name: demo
@@ -31,7 +31,3 @@ def test_every_key_of_the_file_is_used() -> None:
 
 def test_the_files_defaults_are_the_codes_and_nothing_is_divided_without_the_mode() -> None:
     assert routing_settings(deployment("name: demo")) == RoutingSettings(legs=None)
-
-
-def test_the_objectives_that_are_given_become_bounds() -> None:
-    assert objectives_s(deployment(FILE)) == (0.5, 30)

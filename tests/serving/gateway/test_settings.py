@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from serving.config.schema import GatewaySection, TlsSection, TracingSection
-from serving.gateway.settings import Tracing, edge_settings, gateway_limits
+from serving.config.load import parse, validate
+from serving.config.schema import Deployment, GatewaySection, TlsSection, TracingSection
+from serving.gateway.objectives import Objectives
+from serving.gateway.settings import Tracing, edge_settings, gateway_limits, objectives
 
 
 def test_files_are_found_beside_the_deployment_file() -> None:
@@ -28,3 +30,14 @@ def test_every_value_is_carried_over() -> None:
     assert (settings.access_log, settings.grace_s, settings.workers) == (True, 6.0, 2)
     assert settings.tracing == Tracing("http://c:4318", 0.5)
     assert gateway_limits(section).max_body_bytes == 7
+
+
+def test_the_objectives_are_the_files() -> None:
+    text = "name: demo\nslo: {ttft: 500ms, e2e: 30s, target: 0.9, availability: 0.999}"
+    assert objectives(validate(parse(text, "demo.yaml"), Deployment)) == Objectives(
+        ttft_s=0.5, e2e_s=30.0, latency_target_ratio=0.9, availability_target_ratio=0.999
+    )
+
+
+def test_without_a_section_nothing_is_promised_of_speed() -> None:
+    assert objectives(validate(parse("name: demo", "demo.yaml"), Deployment)) == Objectives()
