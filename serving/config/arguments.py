@@ -56,8 +56,9 @@ def argument_problems(args: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]
     by_mode = {flag: mode.model_fields["kind"].default for mode in MODES for flag in mode.owns}
     for key in args:
         flag = flag_of(key)
-        base = _first(flag.partition(".")[0])
-        same = base + flag[len(flag.partition(".")[0]) :]
+        typed = flag.partition(".")[0]
+        base = _first(typed)
+        same = base + flag[len(typed) :]
         if not _NAME.fullmatch(flag[2:]):
             yield key, "is not a flag's name", "write it like max_num_batched_tokens: 2048"
         elif same in seen:
@@ -66,7 +67,7 @@ def argument_problems(args: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]
             yield key, f"{base} is decided by a mode", f"use a mode {{kind: {by_mode[base]}, ...}}"
         elif base in OWNED or base.startswith(("--uvicorn-", "--ssl-")):
             yield key, f"{base} is decided by teapot", OWNED.get(base, _LOOPBACK)
-        elif base not in first_spellings() and (complaint := any_version().flag(base, ())):
+        elif base not in first_spellings() and (complaint := any_version().flag(typed, ())):
             yield key, *complaint
         seen.setdefault(same, key)
 

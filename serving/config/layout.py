@@ -41,6 +41,7 @@ def engine_slots(
     cores = _cores(deployment, machine, device, len(roles))
     size = ranks(deployment)
     has_channel = _mode(deployment, Disaggregated) is not None
+    shared = len(roles) > 1 and not _placed_by_ray(deployment)
     slots = []
     for number, (role, index) in enumerate(roles):
         middle = "" if role == "any" else f"{role}-"
@@ -51,7 +52,7 @@ def engine_slots(
                 role=role,
                 index=index,
                 cores=cores[number],
-                devices=_devices(machine, device, number * size, size) if len(roles) > 1 else (),
+                devices=_devices(machine, device, number * size, size) if shared else (),
                 side_channel_port=port if has_channel else None,
             )
         )
@@ -103,13 +104,19 @@ def _too_few_cores(deployment: Deployment, document: Document, machine: MachineF
 
 def _too_few_devices(deployment: Deployment, document: Document, machine: MachineFacts) -> Iterator[Problem]:
     engines, size, have = len(_roles(deployment)), ranks(deployment), len(machine.accelerators)
-    if have and engines * size > have:
+    if have and engines * size > have and not _placed_by_ray(deployment):
         what = f"{engines} engines of {size} ranks need {engines * size} devices and there are {have}"
         kinds = [str(mode.kind) for mode in deployment.modes]
         decisive = "disaggregated" if "disaggregated" in kinds else "parallel"
         by_mode = deployment.replicas == 1 and decisive in kinds
         path = ("modes", kinds.index(decisive)) if by_mode else ("replicas",)
         yield Problem(what, document.where(path), "ask for fewer engines or ranks")
+
+
+def _placed_by_ray(deployment: Deployment) -> bool:
+    """Ray puts ranks on whatever machines its cluster has, so the devices here neither limit nor bind them."""
+    parallel = _mode(deployment, Parallel)
+    return parallel is not None and parallel.executor == "ray"
 
 
 def _roles(deployment: Deployment) -> list[tuple[Role, int]]:

@@ -89,11 +89,17 @@ class QuantizedKv(Mode):
         )
         return fewest <= blocks <= most, evidence
 
-    def _warnings(self, seen: Observation, shape: ModelFacts | None) -> Sequence[str]:
-        if kv_formats()[self.format].scales != "checkpoint":
+    def lacks_scales(self, model: ModelFacts | None) -> bool:
+        """Whether the format wants scales of the checkpoint and this one has none, as its files tell."""
+        if model is None or kv_formats()[self.format].scales != "checkpoint":
+            return False
+        return model.kv_scales is False or (model.kv_scales is None and model.quantization is None)
+
+    def _warnings(self, seen: Observation, model: ModelFacts | None) -> Sequence[str]:
+        """What only the engine's log tells: scales that the files lack were warned of before the start."""
+        if kv_formats()[self.format].scales != "checkpoint" or self.lacks_scales(model):
             return ()
-        unscaled = shape is not None and shape.quantization is None
-        if unscaled or any(_SCALE_ONE in line for line in seen.log):
+        if any(_SCALE_ONE in line for line in seen.log):
             return ("the checkpoint has no KV scales, so FP8 uses scale 1.0: check the answers' quality",)
         return ()
 

@@ -25,7 +25,7 @@ class Speculative(Mode):
     """Draft several tokens a step; the model accepts those it would have chosen itself."""
 
     summary: ClassVar[str] = "draft several tokens a step and keep those the model agrees with"
-    owns: ClassVar[Sequence[str]] = ("--speculative-config",)
+    owns: ClassVar[Sequence[str]] = ("--speculative-config", "--spec-method", "--spec-model", "--spec-tokens")
     works_on: ClassVar[str] = (
         "ngram, draft_model: cpu, cuda, rocm; ngram_gpu, eagle, eagle3, mtp, suffix: cuda, rocm; "
         "medusa: cuda with vLLM before 0.33"

@@ -33,9 +33,7 @@ def _e5m2_checkpoint(asked: Asked) -> Iterator[Hit]:
 
 def _kv_scales(asked: Asked) -> Iterator[Hit]:
     found, model = asked.find(QuantizedKv), asked.context.model
-    if not found or not model or kv_formats()[found[1].format].scales != "checkpoint":
-        return
-    if model.kv_scales is False or (model.kv_scales is None and model.quantization is None):
+    if found and model and found[1].lacks_scales(model):
         what = f"{model.name} carries no scales for its KV cache, so {found[1].format} uses scale 1.0"
         fix = "check the answers' quality, or take a checkpoint that was calibrated with KV scales"
         yield Hit(what=what, fix=fix, mode=found[0], key="format")

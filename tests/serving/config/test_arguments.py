@@ -50,6 +50,9 @@ def test_values_become_words_as_vllm_takes_them() -> None:
         ("-tp", "{kind: parallel, ...}"),
         ("speculative_config.method", "{kind: speculative, ...}"),
         ("disable_log_stats", "metrics"),
+        ("spec_method", "{kind: speculative, ...}"),
+        ("spec-model", "{kind: speculative, ...}"),
+        ("--spec-tokens", "{kind: speculative, ...}"),
     ],
 )
 def test_a_flag_that_is_decided_elsewhere_is_refused_with_where(key: str, fix: str) -> None:
@@ -86,6 +89,8 @@ def test_another_spelling_of_an_owned_flag_is_owned_too(key: str, fix: str) -> N
     [
         ("max_num_batched_tokenz", "did you mean --max-num-batched-tokens?"),
         ("swap_space", "leave it out: preempted requests are computed again; "),
+        ("no_such_flag", ""),
+        ("no_enable_prefix_cachin", "did you mean --no-enable-prefix-caching?"),
         ("guided_decoding_backend", "use --structured-outputs-config with {backend: ...}"),
     ],
 )

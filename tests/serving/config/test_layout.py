@@ -128,6 +128,12 @@ def test_too_few_devices_are_said_where_engines_are_asked_for() -> None:
     assert problems("replicas: 3", machine(gpus=0), "cuda") == []
 
 
+def test_ray_may_find_devices_on_other_machines_and_is_bound_to_none_here() -> None:
+    text = "replicas: 2\nmodes: [{kind: parallel, tensor: 4, executor: ray}]"
+    assert problems(text, machine(gpus=2), "cuda") == []
+    assert [slot.devices for slot in slots(text, machine(gpus=8), "cuda")] == [(), ()]
+
+
 def test_enough_is_no_problem() -> None:
     assert problems(PAIR, machine(cores=3)) == []
     assert problems(TWO_RANKS, machine(gpus=2), "cuda") == []

@@ -98,13 +98,27 @@ def test_memory_from_the_log_is_taken_with_its_rounding(on_cpu: EngineContext) -
     assert mode.verdict(seen("fp8", 728, memory="None", log=log), on_gpu).in_effect is False
 
 
-def test_fp8_without_scales_in_the_checkpoint_is_warned_of(
+SCALE_ONE = ("WARNING [kv_cache.py:166] Using KV cache scaling factor 1.0 for fp8_e4m3.",)
+
+
+def test_missing_scales_that_only_the_log_tells_of_are_a_warning(
     on_cpu: EngineContext, smollm2: ModelFacts
 ) -> None:
-    assert "scale 1.0" in QuantizedKv(format="fp8").verdict(seen("fp8", 1456), on_cpu).warnings[0]
-    assert QuantizedKv(format="fp8_e5m2").verdict(seen("fp8_e5m2", 1456), on_cpu).warnings == ()
-    scaled = replace(on_cpu, model=replace(smollm2, quantization="fp8"))
-    assert QuantizedKv(format="fp8").verdict(seen("fp8", 1456), scaled).warnings == ()
+    quantized = replace(on_cpu, model=replace(smollm2, quantization="fp8"))
+    for context in (quantized, replace(on_cpu, model=None)):
+        told = QuantizedKv(format="fp8").verdict(seen("fp8", 1456, log=SCALE_ONE), context)
+        assert "scale 1.0" in told.warnings[0]
+        assert QuantizedKv(format="fp8").verdict(seen("fp8", 1456), context).warnings == ()
+    told = QuantizedKv(format="fp8_e5m2").verdict(seen("fp8_e5m2", 1456, log=SCALE_ONE), quantized)
+    assert told.warnings == ()
+
+
+def test_missing_scales_that_the_table_of_problems_warned_of_are_not_said_again(
+    on_cpu: EngineContext,
+) -> None:
+    mode = QuantizedKv(format="fp8")
+    assert mode.lacks_scales(on_cpu.model)
+    assert mode.verdict(seen("fp8", 1456, log=SCALE_ONE), on_cpu).warnings == ()
 
 
 CONFIG = "INFO Initializing a V1 LLM engine (v0.32.0) with config: m=1, speculative_config={}, {}, x=1"

@@ -110,3 +110,10 @@ def test_an_engine_without_the_counters_drafts_nothing(on_cpu: EngineContext) ->
     other = {("vllm:prompt_tokens_total", ()): 5.0}
     assert NGRAM.verdict(Observation({}, other, {}), on_cpu).in_effect is False
     assert NGRAM.verdict(Observation({}, {}, {}), on_cpu).in_effect is None
+
+
+@pytest.mark.parametrize("version", ["0.32.0", "0.33.0"])
+def test_every_way_of_a_version_to_speculate_is_decided_by_the_mode(version: str) -> None:
+    ways = {flag.name for flag in engine_flags()[version].flags.values() if flag.name.startswith("--spec")}
+    # It chooses a kernel of LoRA, and has nothing to do with speculation.
+    assert ways - {"--specialize-active-lora"} == set(Speculative.owns)
