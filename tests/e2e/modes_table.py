@@ -1,9 +1,10 @@
 """The table of modes as they really behave, made by running each of them: `make bench-modes`.
 
-    PYTHONPATH=.:tests .venv/bin/python -m e2e.modes_table [--only WORDS] [--out FILE]
+    PYTHONPATH=.:tests .venv/bin/python -m e2e.modes_table [--rows WORDS,WORDS ...] [--out FILE]
 
 Every row is started even where teapot refuses it, so that refusals are seen to be right. Some 20 starts,
-half an hour on two cores. Results are Markdown on stdout, each row as soon as it is known.
+half an hour on two cores. Results are Markdown on stdout, each row as soon as it is known. A run that was
+ended goes on with the same --out: rows that the file has are not run again.
 """
 
 from __future__ import annotations
@@ -15,14 +16,15 @@ import platform
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from e2e.attested import references, sample, two_legs, verdicts
-from e2e.engines import Plan, plan, running
+from e2e.engines import Plan, Running, plan, running
 
 from serving.config.startup import startup_problems
 from serving.console import Console
@@ -30,6 +32,8 @@ from serving.engine.embedded import EMBEDDED, ensure_embedded
 from serving.engine.environments import Environment
 from serving.engine.folders import DataFolder, data_folder
 from serving.engine.install import ensure_environment
+from serving.engine.ports import free_port
+from serving.engine.process import EngineProcess
 from serving.engine.recipes import choose_recipe
 from serving.engine.reference import References
 from serving.errors import TeapotError
@@ -82,6 +86,8 @@ ROWS = (
     _parallel("tensor 2, 9 heads", "embedded", tensor=2),
     _parallel("pipeline 2", "tiny", pipeline=2),
     _parallel("tensor 2 by Ray", "tiny", tensor=2, executor="ray"),
+    _parallel("tensor 2 on two nodes", "tiny", tensor=2, nnodes=2, master_addr="127.0.0.1"),
+    Row("lora", ({"kind": "lora", "adapters": {"random": "lora"}},), "tiny"),
     Row(
         "disaggregated by NIXL",
         ({"kind": "disaggregated", "connector": {"kind": "nixl"}},),
@@ -102,12 +108,18 @@ class Bench:
 
     def plan(self, number: int, row: Row) -> Plan:
         """The engines of a row; a draft is named like a model here."""
-        modes = [
-            {**mode, "model": str(self.models[mode["model"]])} if "model" in mode else mode
-            for mode in row.modes
-        ]
+        modes = [self._placed(mode) for mode in row.modes]
         logs = self.scratch / str(number)
         return plan(self.folder, self.environment, self.models[row.model], modes, logs, **row.engine)
+
+    def _placed(self, mode: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The mode with the folders of the models that it names."""
+        if "model" in mode:
+            return {**mode, "model": str(self.models[mode["model"]])}
+        if "adapters" in mode:
+            adapters = {name: str(self.models[model]) for name, model in mode["adapters"].items()}
+            return {**mode, "adapters": adapters}
+        return mode
 
     def references(self, row: Row) -> References:
         """The reference answers of the row's model, of this run alone."""
@@ -128,7 +140,7 @@ async def run_row(bench: Bench, number: int, row: Row) -> str:
 
 async def _run(bench: Bench, what: Plan, row: Row) -> tuple[str, str, str]:
     try:
-        async with asyncio.timeout(ROW_WITHIN_S), running(what) as engines:
+        async with asyncio.timeout(ROW_WITHIN_S), _engines(bench, what, row) as engines:
             judged = [await verdicts(what, engine, bench.references(row)) for engine in engines]
             started = f"yes ({max(engine.started_s for engine in engines):.0f} s)"
             legs = ""
@@ -151,6 +163,35 @@ async def _run(bench: Bench, what: Plan, row: Row) -> tuple[str, str, str]:
     return started, "yes" if legs and " 0 of" not in legs else effect, shows + legs
 
 
+@asynccontextmanager
+async def _engines(bench: Bench, what: Plan, row: Row) -> AsyncIterator[list[Running]]:
+    """The engines of a row; of two nodes the first, while the second runs on the other core without API."""
+    [mode] = [mode for mode in row.modes if mode.get("nnodes")] or [None]
+    if mode is None:
+        async with running(what) as engines:
+            yield engines
+        return
+    port = free_port()
+    nodes = [
+        plan(
+            bench.folder, bench.environment, bench.models[row.model],
+            [{**mode, "node_rank": rank, "master_port": port}], what.logs / str(rank), cores=[rank],
+        )
+        for rank in (0, 1)
+    ]  # fmt: skip
+    spec = nodes[1].spec(0)
+    # Only the command knows --headless; it lies beside the Python of the environment.
+    command = (str(Path(spec.argv[0]).parent / "vllm"), "serve", *spec.argv[3:])
+    second = EngineProcess(replace(spec, argv=command))
+    second.start()
+    try:
+        async with running(nodes[0]) as engines:
+            yield engines
+    finally:
+        second.kill()
+        await second.stop(within_s=0.0)
+
+
 def machine(environment: Environment) -> Iterator[str]:
     """What the table was made on."""
     cpu = next(line for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line)
@@ -159,28 +200,42 @@ def machine(environment: Environment) -> Iterator[str]:
     yield f"date: {datetime.now(UTC):%Y-%m-%d}; eager, KV cache 1 GiB, context 2,048"
 
 
-async def main(only: str, out: Path | None) -> None:
+def chosen(words: Sequence[str], done: str) -> list[tuple[int, Row]]:
+    """Rows with any of the words (all without words) that `done` lacks, and their models' references."""
+    rows = [
+        row
+        for row in ROWS
+        if row.modes
+        and (not words or any(word in row.asked for word in words))
+        and f"| {row.asked} | {row.model} |" not in done
+    ]
+    models = {row.model for row in rows}
+    return [(n, row) for n, row in enumerate(ROWS) if row in rows or (not row.modes and row.model in models)]
+
+
+async def main(words: Sequence[str], out: Path | None) -> None:
     """Run the rows and print the table."""
     folder = data_folder(os.environ, Path.home()).make()
     environment = ensure_environment(choose_recipe("cpu", "auto"), folder, Console())
     embedded = ensure_embedded(EMBEDDED["smollm2-135m"], environment.python, folder, Console())
     with tempfile.TemporaryDirectory(prefix="teapot-modes-") as scratch:
-        tiny = make_tiny_llama(environment, embedded, Path(scratch))
-        bench = Bench(folder, environment, {"embedded": embedded, "tiny": tiny}, Path(scratch))
+        tiny = made("make_tiny_llama.py", environment, embedded, Path(scratch) / "tiny-llama")
+        lora = made("make_lora.py", environment, tiny, Path(scratch) / "lora")
+        bench = Bench(folder, environment, {"embedded": embedded, "tiny": tiny, "lora": lora}, Path(scratch))
+        done = out.read_text() if out and out.exists() else ""
         heads = "| asked for | model | before the start | starts | in effect | how it shows |"
-        lines = [*(f"- {line}" for line in machine(environment)), "", heads, "|---|---|---|---|---|---|"]
-        say(lines, out)
-        for number, row in enumerate(ROWS):
-            if only in row.asked or row.asked.startswith("nothing"):
-                lines.append(await run_row(bench, number, row))
-                say(lines[-1:], out)
+        if not done:
+            say(
+                [*(f"- {line}" for line in machine(environment)), "", heads, "|---|---|---|---|---|---|"], out
+            )
+        for number, row in chosen(words, done):
+            say([await run_row(bench, number, row)], out)
 
 
-def make_tiny_llama(environment: Environment, tokenizer: Path, scratch: Path) -> Path:
-    """The random Llama of the tests, whose 8 heads divide by two."""
-    out = scratch / "tiny-llama"
-    maker = Path(__file__).parent / "make_tiny_llama.py"
-    subprocess.run([environment.python, maker, tokenizer, out], check=True, capture_output=True)
+def made(maker: str, environment: Environment, source: Path, out: Path) -> Path:
+    """A small random model or adapter of the tests, made by the environment's Python."""
+    script = Path(__file__).parent / maker
+    subprocess.run([environment.python, script, source, out], check=True, capture_output=True)
     return out
 
 
@@ -196,7 +251,9 @@ def say(lines: list[str], out: Path | None) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", default="", help="rows whose name has these words (and the references)")
-    parser.add_argument("--out", type=Path, help="a file to add the table to")
+    parser.add_argument(
+        "--rows", default="", help="rows with any of these words, between commas: tensor,lora"
+    )
+    parser.add_argument("--out", type=Path, help="a file to add the table to; its rows are not run again")
     args = parser.parse_args()
-    asyncio.run(main(args.only, args.out))
+    asyncio.run(main([word for word in args.rows.split(",") if word], args.out))
