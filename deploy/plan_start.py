@@ -19,7 +19,7 @@ from serving.errors import Failed, UsageError
 from serving.facts.load import gpus, kv_formats, latent_storage, overheads, weight_storage
 from serving.modes.mode import EngineContext
 from serving.modes.speculative import Speculative
-from serving.planner.check import Compared, check, warnings
+from serving.planner.check import Compared, check, summary, warnings
 from serving.planner.fit import Facts, Fit, Model, Place, fit
 from serving.planner.model import model_shape
 from serving.planner.text import verdict
@@ -62,11 +62,7 @@ def compare_start(
     """Say and keep what was predicted and what an engine that is up tells; an error above its band is a
     warning."""
     rows = check(found.plan, labels, log)
-    tokens = next(row for row in rows if row.name == "kv_cache_tokens")
-    if tokens.actual is not None:
-        console.say(
-            f"plan: {name} has {tokens.actual:,.0f} KV tokens, {tokens.predicted:,.0f} were predicted"
-        )
+    console.say(f"plan: {name} {summary(rows)}")
     for line in warnings(rows):
         console.say(f"warning: {line}")
     document = {"engine": name, "figures": [row.document() for row in rows]}

@@ -22,6 +22,8 @@ CACHE_CONFIG = "vllm:cache_config_info"
 REQUESTS = "vllm:request_success_total"
 WORKER = "VLLM::Worker"
 """How vLLM names its worker processes, such as `VLLM::Worker_TP1` (0.32.0)."""
+SCRAPE_TIMEOUT_S = 60.0
+"""A busy engine on few cores is slow, not gone."""
 SETTLE_WITHIN_S = 5.0
 SETTLE_POLL_S = 0.1
 
@@ -51,6 +53,15 @@ def parse_metrics(text: str) -> dict[MetricKey, float]:
 def cache_config_of(samples: Mapping[MetricKey, float]) -> dict[str, str]:
     """The labels of `vllm:cache_config_info`; empty if there is none yet."""
     return next((dict(labels) for name, labels in samples if name == CACHE_CONFIG), {})
+
+
+async def cache_config(url: str) -> dict[str, str]:
+    """What the engine at `url` tells of its KV cache; empty if it tells nothing yet.
+
+    Raises: aiohttp.ClientError or TimeoutError where it does not answer.
+    """
+    async with aiohttp.ClientSession(url, timeout=aiohttp.ClientTimeout(SCRAPE_TIMEOUT_S)) as session:
+        return cache_config_of(await _scrape(session))
 
 
 def workers(processes: Sequence[Process]) -> int:

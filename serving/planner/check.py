@@ -21,6 +21,13 @@ GRAPHS = re.compile(r"Graph capturing finished in [\d.]+ secs?, took (?P<gib>[\d
 _GIB = 1024**3
 WEIGHT_BAND = 0.02
 """Weights by arithmetic against what loading took: 14.958 against 14.99 GiB, 61.024 against 61.03."""
+WORDS = {
+    "weights": "weights",
+    "kv_cache": "KV cache",
+    "kv_blocks": "blocks",
+    "kv_cache_tokens": "tokens",
+    "max_concurrency": "concurrency",
+}
 POINTER = "docs/planner.md tells what each figure assumes"
 
 
@@ -92,26 +99,31 @@ def warnings(rows: Iterable[Compared]) -> Iterator[str]:
         if row.ok is False:
             off = f"{row.error:+.1%}" if row.error is not None else "differs"
             yield (
-                f"the plan said {row.predicted:,.0f} {row.unit} of {row.name} and the engine has "
-                f"{row.actual:,.0f} ({off}, stated error {row.band:.1%}); {POINTER}"
+                f"the plan said {WORDS[row.name]} {_worded(row, row.predicted)} and the engine has "
+                f"{_worded(row, row.actual or 0.0)} ({off}, stated error {row.band:.1%}); {POINTER}"
             )
 
 
-def table(rows: Iterable[Compared]) -> list[str]:
-    """Predicted and actual for people, one line a figure."""
-    lines = [f"{'':<18}{'predicted':>18}{'actual':>18}{'error':>9}"]
-    for row in rows:
-        actual = (
-            "not told"
-            if row.actual is None
-            else f"{row.actual:,.6g}"
-            if row.actual < 1e4
-            else f"{row.actual:,.0f}"
-        )
-        predicted = f"{row.predicted:,.6g}" if row.predicted < 1e4 else f"{row.predicted:,.0f}"
-        off = "" if row.error is None else f"{row.error:+.1%}"
-        lines.append(f"{row.name:<18}{predicted:>18}{actual:>18}{off:>9}")
-    return lines
+def summary(rows: Iterable[Compared]) -> str:
+    """What the engine has in one line, with the prediction beside each figure that differs from it."""
+    told = [row for row in rows if row.actual is not None]
+    if not told:
+        return "tells nothing of its KV cache"
+    words = []
+    for row in told:
+        differs = f" ({_worded(row, row.predicted)} predicted)" if row.error != 0 else ""
+        words.append(f"{WORDS[row.name]} {_worded(row, row.actual or 0.0)}{differs}")
+    if all(row.error == 0 for row in told):
+        judged = "all as predicted"
+    else:
+        judged = "within the stated error" if all(row.ok for row in told) else "not as predicted"
+    return f"has {', '.join(words)}: {judged}"
+
+
+def _worded(row: Compared, value: float) -> str:
+    if row.unit == "bytes":
+        return f"{value / _GIB:.2f} GiB"
+    return f"{value:,.2f}" if row.unit == "requests" else f"{value:,.0f}"
 
 
 def _number(text: str | None) -> float | None:

@@ -61,7 +61,7 @@ def test_what_the_engine_tells_is_compared_and_kept(tmp_path: Path) -> None:
     assert found is not None
     kept = tmp_path / "d-0.plan.json"
     compare_start(found, "d-0", [SAID.format("93,184")], {}, kept=kept, console=console)
-    assert "plan: d-0 has 93,184 KV tokens, 93,184 were predicted" in console.err.getvalue()  # type: ignore[attr-defined]  # a StringIO
+    assert "plan: d-0 has tokens 93,184, concurrency 45.50: all as predicted" in console.err.getvalue()  # type: ignore[attr-defined]  # a StringIO
     rows = {row["name"]: row for row in json.loads(kept.read_text())["figures"]}
     assert rows["kv_cache_tokens"]["ok"] is True
 
@@ -71,4 +71,4 @@ def test_an_error_above_its_band_is_a_warning(tmp_path: Path) -> None:
     found = planned(console, max_model_len=2048)
     assert found is not None
     compare_start(found, "d-0", [SAID.format("46,592")], {}, kept=tmp_path / "x.json", console=console)
-    assert "warning: the plan said 93,184 tokens" in console.err.getvalue()  # type: ignore[attr-defined]  # a StringIO
+    assert "warning: the plan said tokens 93,184 and the engine has 46,592" in console.err.getvalue()  # type: ignore[attr-defined]  # a StringIO

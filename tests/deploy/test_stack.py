@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import json
 import os
 import signal
 import time
@@ -97,6 +98,31 @@ async def test_a_stack_goes_up_proves_its_modes_serves_and_goes_down(home: Engin
     assert "prefix_cache  in effect" in console.text()
     assert "nothing of it is left" in console.text()
     assert all(is_free("127.0.0.1", engine.spec.port) for engine in stack.prepared.engines)
+
+
+async def test_what_the_engine_tells_of_its_cache_is_held_against_the_plan_and_kept(home: EngineHome) -> None:
+    # A block of the tiny model is 2 (K, V) * 4 layers * 4 heads * 64 * 2 bytes * 128 tokens = 512 KiB, so
+    # that 364 MiB are the 728 blocks that the scripted engine tells of.
+    home.behave("--cache-config kv_cache_memory_bytes=381681664")
+    console = Said()
+    stack = make(home, console, engine=SMALL | {"kv_cache_memory": "364MiB", "max_model_len": 2048})
+    async with serving(stack):
+        [engine] = stack.prepared.engines
+        kept = json.loads(engine.spec.log.with_suffix(".plan.json").read_text())
+    rows = {row["name"]: (row["predicted"], row["actual"]) for row in kept["figures"]}
+    assert rows["kv_blocks"] == (728, 728)
+    assert rows["kv_cache_tokens"] == (93184, 93184)
+    assert "concurrency 45.50: all as predicted" in console.text()
+
+
+async def test_a_cache_other_than_planned_is_a_warning_with_a_pointer(home: EngineHome) -> None:
+    home.behave("--cache-config kv_cache_size_tokens=50000")
+    console = Said()
+    stack = make(home, console, engine=SMALL | {"kv_cache_memory": "364MiB", "max_model_len": 2048})
+    async with serving(stack):
+        pass
+    assert "warning: the plan said tokens 93,184 and the engine has 50,000 (-46.3%" in console.text()
+    assert "docs/planner.md" in console.text()
 
 
 @pytest.mark.slow

@@ -24,6 +24,7 @@ from serving.engine.recipes import choose_recipe
 TINY = {
     "architectures": ["LlamaForCausalLM"],
     "hidden_size": 512,
+    "intermediate_size": 1536,
     "num_hidden_layers": 4,
     "num_attention_heads": 8,
     "num_key_value_heads": 4,

@@ -8,6 +8,7 @@ from fakes.scripted_engine import ScriptedEngine
 from serving.engine.leftovers import Process
 from serving.engine.observe import (
     Look,
+    cache_config,
     cache_config_of,
     finished_requests,
     observe,
@@ -41,6 +42,13 @@ def test_samples_are_found_by_exposed_name_and_sorted_labels() -> None:
 def test_the_cache_config_is_read_from_its_labels() -> None:
     assert cache_config_of(parse_metrics(TEXT)) == {"block_size": "128", "cache_dtype": "fp8", "engine": "0"}
     assert cache_config_of({}) == {}
+
+
+async def test_the_cache_config_is_asked_of_an_engine_without_any_probe(engine: ScriptedEngine) -> None:
+    engine.set_cache_config(num_gpu_blocks="7")
+    found = await cache_config(engine.url)
+    assert (found["num_gpu_blocks"], found["block_size"]) == ("7", "128")
+    assert engine.exchanges() == []
 
 
 # What ps shows of a running vLLM 0.32.0 with --tensor-parallel-size 2.

@@ -8,7 +8,7 @@ from pathlib import Path
 from fakes.planning import ask, cache_of, plan
 
 from serving.facts.load import model_configs, overheads
-from serving.planner.check import check, table, warnings
+from serving.planner.check import check, summary, warnings
 from serving.planner.model import model_shape
 from serving.planner.plan import make_plan
 
@@ -33,6 +33,9 @@ def test_a_cpu_engine_is_met_to_the_unit_by_its_labels() -> None:
     ] * 4
     assert rows["weights"].ok is None
     assert list(warnings(rows.values())) == []
+    assert summary(rows.values()) == (
+        "has KV cache 2.00 GiB, blocks 728, tokens 93,184, concurrency 45.50: all as predicted"
+    )
 
 
 def test_the_log_tells_where_labels_do_not() -> None:
@@ -45,8 +48,10 @@ def test_the_log_tells_where_labels_do_not() -> None:
 def test_an_error_above_the_band_is_a_warning_with_a_pointer() -> None:
     rows = check(make_plan(ASK, overheads()), {**LABELS, "kv_cache_size_tokens": "46592"}, [])
     (said,) = warnings(rows)
-    assert "93,184 tokens of kv_cache_tokens and the engine has 46,592 (-50.0%" in said
+    assert "the plan said tokens 93,184 and the engine has 46,592 (-50.0%" in said
     assert "docs/planner.md" in said
+    assert "tokens 46,592 (93,184 predicted)" in summary(rows)
+    assert summary(rows).endswith(": not as predicted")
 
 
 def test_a_gpu_engine_is_held_to_the_band_of_its_overheads() -> None:
@@ -57,9 +62,13 @@ def test_a_gpu_engine_is_held_to_the_band_of_its_overheads() -> None:
     assert rows["weights"].ok
     assert rows["kv_cache"].ok
     assert 0 < rows["kv_blocks"].band < 0.02
-    assert "weights" in table(rows.values())[1]
+    assert summary(rows.values()).startswith(
+        "has weights 14.99 GiB (14.96 GiB predicted), KV cache 58.11 GiB"
+    )
+    assert summary(rows.values()).endswith(": within the stated error")
 
 
 def test_a_label_that_is_no_number_is_not_told() -> None:
     rows = {row.name: row for row in check(plan(), {"num_gpu_blocks": "None"}, [])}
     assert rows["kv_blocks"].document()["ok"] is None
+    assert summary(rows.values()) == "tells nothing of its KV cache"
