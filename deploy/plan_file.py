@@ -14,6 +14,7 @@ from deploy.plan_inputs import drafting, lengths, read_shape
 from deploy.plan_start import facts
 from deploy.planning import gpu_of
 from serving.config.load import load_deployment
+from serving.config.revisions import require_engines
 from serving.config.schema import Deployment
 from serving.engine.devices import nvidia_driver_answers, resolve_device
 from serving.engine.machine import read_machine
@@ -28,7 +29,8 @@ from serving.planner.plan import Plan, make_plan
 
 def plan_file(args: argparse.Namespace) -> Plan:
     """The plan of one engine of a deployment file. Raises: UsageError with file and key."""
-    deployment, _ = load_deployment(args.file, args.set)
+    deployment, document = load_deployment(args.file, args.set)
+    require_engines(deployment, document, "plan")
     folder = Path(args.file).parent
     ask, _ = deployment_ask(deployment, _model(deployment, folder), _place(args, deployment), facts())
     ask = replace(

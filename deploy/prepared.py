@@ -18,6 +18,7 @@ from serving.config.document import Document
 from serving.config.flags import EngineCommand, Placement, engine_command, engine_context, engine_contexts
 from serving.config.layout import engine_slots
 from serving.config.load import load_deployment
+from serving.config.revisions import require_engines
 from serving.config.schema import Deployment
 from serving.config.startup import check_startable
 from serving.console import Console
@@ -33,6 +34,7 @@ from serving.engine.recipes import choose_recipe
 from serving.engine.reference import References, model_fingerprint
 from serving.engine.supervisor import start_together
 from serving.engine.weights import weight_bytes
+from serving.gateway.elsewhere import check_elsewhere
 from serving.modes.lora import Lora
 from serving.modes.mode import EngineContext
 from serving.modes.model_facts import model_facts
@@ -86,6 +88,8 @@ def prepare(
     is wrong.
     """
     deployment, document = load_deployment(path, overrides)
+    require_engines(deployment, document, "start")
+    check_elsewhere(deployment, document, Path(path).parent, os.environ)
     asked = deployment.engine.device
     device = resolve_device(asked, has_nvidia=asked != "cpu" and nvidia_driver_answers())
     recipe = choose_recipe(device, deployment.engine.version, where=document.where(("engine", "version")))

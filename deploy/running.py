@@ -8,14 +8,32 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from typing import Protocol, TypeVar
 
 from deploy.prepared import Prepared
 from deploy.signals import StopSignal
 from deploy.stack import Stack
 from serving.console import Console
+from serving.errors import Failed
 
 Work = Callable[[Stack], Awaitable[int]]
 """What is done while the stack serves; its result is the exit code. It is cancelled by a signal."""
+
+
+class Runs(Protocol):
+    """What comes up, serves until it cannot, and goes down."""
+
+    async def up(self) -> None:
+        """Serve. Raises: Failed."""
+
+    async def ended(self) -> Failed:
+        """Return when and why it cannot serve any more."""
+
+    async def down(self) -> None:
+        """End."""
+
+
+S = TypeVar("S", bound=Runs)
 
 
 async def run_stack(
@@ -25,8 +43,12 @@ async def run_stack(
 
     Raises: Failed if an engine cannot start, is proven not in effect, or none is left to serve.
     """
+    return await run(Stack(prepared, console, allow_ineffective), console, work)
+
+
+async def run(stack: S, console: Console, work: Callable[[S], Awaitable[int]]) -> int:
+    """The same for whatever has a stack's manner."""
     stop = StopSignal()
-    stack = Stack(prepared, console, allow_ineffective)
     signalled = asyncio.create_task(stop.wait())
     main = asyncio.create_task(_serve(stack, work))
     try:
@@ -43,7 +65,7 @@ async def run_stack(
         await stack.down()
 
 
-async def _serve(stack: Stack, work: Work) -> int:
+async def _serve(stack: S, work: Callable[[S], Awaitable[int]]) -> int:
     await stack.up()
     doing = asyncio.ensure_future(work(stack))
     ended = asyncio.create_task(stack.ended())

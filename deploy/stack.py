@@ -10,9 +10,11 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from deploy.leaving import leave
 from deploy.plan_start import compare_start
 from deploy.prepared import Prepared, PreparedEngine
 from deploy.verdicts import merge, not_in_effect, verdict_table
+from serving.config.revisions import OWN, own_revision
 from serving.config.units import format_duration
 from serving.console import Console
 from serving.engine.attestation import attest
@@ -56,16 +58,18 @@ class Stack:
     _guardian: Guardian = field(default_factory=Guardian)
     _backends: dict[str, Backend] = field(default_factory=dict)
     _verdicts: dict[str, Sequence[Verdict]] = field(default_factory=dict)
+    _revision: str = OWN
     _is_up: bool = False
 
     def __post_init__(self) -> None:
         deployment = self.prepared.deployment
         section = deployment.gateway
+        self._revision = own_revision(deployment) or OWN
         self.gateway = Gateway(
             deployment.name,
             gateway_limits(section),
             edge_settings(section, self.prepared.beside),
-            routing_settings(deployment),
+            routing_settings(deployment, self.prepared.beside),
             objectives(deployment),
         )
         around = Surroundings(
@@ -114,20 +118,10 @@ class Stack:
     async def down(self) -> None:
         """Stop taking requests, let those in flight finish, end the engines, close the addresses."""
         section = self.prepared.deployment.gateway
-        drain_s = section.drain_timeout
-        if section.grace > 0 and self.gateway.state.phase == "ready":
-            grace = format_duration(section.grace)
-            self.console.say(f"not ready any more; requests are still taken for {grace}")
-        await self.gateway.withdraw()
-        if self.gateway.state.in_flight:
-            in_flight = self.gateway.state.in_flight
-            self.console.say(f"finishing {in_flight} requests (up to {format_duration(drain_s)})")
         try:
-            cut = await self.gateway.drain(drain_s)
-            if cut:
-                self.console.say(f"{cut} requests did not finish in time and were ended with an error")
+            await leave(self.gateway, section, self.console)
             self.supervisor.leave()
-            stopped = await self.supervisor.down(drain_s + STOP_MARGIN_S)
+            stopped = await self.supervisor.down(section.drain_timeout + STOP_MARGIN_S)
             # Only now: until here the guardian was needed, and if something is left it still is.
             self._guardian.close()
             self._tell(stopped)
@@ -137,7 +131,7 @@ class Stack:
     def _plan(self, engine: PreparedEngine) -> EnginePlan:
         slot = engine.context.slot
         url = f"http://127.0.0.1:{engine.spec.port}"
-        backend = self._backends[slot.name] = Backend(url, role=slot.role)
+        backend = self._backends[slot.name] = Backend(url, role=slot.role, revision=self._revision)
         return EnginePlan(engine.spec, slot.role, lambda: backend.in_flight)
 
     async def _prove(self, engine: SupervisedEngine, log: Sequence[str]) -> None:

@@ -26,6 +26,7 @@ from serving.config.flags import (
 )
 from serving.config.layout import engine_slots
 from serving.config.load import load_deployment
+from serving.config.revisions import own_revision
 from serving.config.schema import Deployment
 from serving.config.startup import StartupProblem, startup_problems
 from serving.config.variables import DROPPED, TEAPOT
@@ -63,6 +64,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, console: Console, read: Callable[..., MachineFacts] = read_machine) -> int:
     """Show the command of each engine; what would keep it from starting is said on stderr."""
     deployment, document = load_deployment(args.file, args.overrides)
+    if own_revision(deployment) is None:
+        console.document(_document((), ()))
+        console.result("no engines: every revision of this file is served elsewhere")
+        return EXIT_OK
     asked = args.device or deployment.engine.device
     device = resolve_device(asked, has_nvidia=asked == "auto" and nvidia_driver_answers(), force=True)
     recipe = choose_recipe(device, deployment.engine.version, document.where(("engine", "version")))

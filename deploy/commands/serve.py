@@ -8,12 +8,20 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
+from functools import partial
+from pathlib import Path
 
 from deploy.prepared import prepare
+from deploy.relaying import Relaying
+from deploy.running import run as run_alone
 from deploy.running import run_stack
 from deploy.signals import terminable
 from deploy.stack import Stack
+from serving.config.load import load_deployment
+from serving.config.revisions import own_revision
 from serving.console import Console
+from serving.gateway.elsewhere import check_elsewhere
 
 HELP = "serve a deployment file until Ctrl-C or SIGTERM"
 
@@ -44,6 +52,11 @@ def add_set(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, console: Console) -> int:
     """Serve until a signal comes; then take everything down."""
+    deployment, document = load_deployment(args.file, args.overrides)
+    if own_revision(deployment) is None:
+        check_elsewhere(deployment, document, Path(args.file).parent, os.environ)
+        relaying = Relaying(deployment, Path(args.file).parent, console)
+        return asyncio.run(run_alone(relaying, console, partial(_until_stopped, console)))
     with terminable():
         prepared = prepare(
             args.file,
@@ -52,20 +65,25 @@ def run(args: argparse.Namespace, console: Console) -> int:
             allow_ineffective=args.allow_ineffective,
             plan=not args.no_plan,
         )
-
-    async def until_stopped(stack: Stack) -> int:
-        console.say(welcome(stack))
-        console.document(stack.gateway.state.document() | {"url": stack.gateway.public_url})
-        await asyncio.Event().wait()
-        return 0
-
-    return asyncio.run(run_stack(prepared, console, until_stopped, allow_ineffective=args.allow_ineffective))
+    work = partial(_until_stopped, console)
+    return asyncio.run(run_stack(prepared, console, work, allow_ineffective=args.allow_ineffective))
 
 
-def welcome(stack: Stack) -> str:
+async def _until_stopped(console: Console, stack: Stack | Relaying) -> int:
+    console.say(welcome(stack))
+    console.document(stack.gateway.state.document() | {"url": stack.gateway.public_url})
+    await asyncio.Event().wait()
+    return 0
+
+
+def welcome(stack: Stack | Relaying) -> str:
     """What a person needs next: the address, a curl line, where to look."""
-    url, model = stack.gateway.public_url, stack.prepared.model.name
-    engines = ", ".join(f"{engine}/metrics" for engine in stack.engine_urls)
+    url = stack.gateway.public_url
+    if isinstance(stack, Stack):
+        model = stack.prepared.model.name
+        engines = ", " + ", ".join(f"{engine}/metrics" for engine in stack.engine_urls) + " (engine)"
+    else:
+        model, engines = "MODEL", ""
     body = json.dumps(
         {"model": model, "messages": [{"role": "user", "content": "What is the capital of France?"}]}
     )
@@ -74,7 +92,7 @@ def welcome(stack: Stack) -> str:
             "",
             f"API      {url}/v1",
             f"try      curl {url}/v1/chat/completions -H 'Content-Type: application/json' -d '{body}'",
-            f"metrics  {stack.gateway.admin_url}/metrics (gateway), {engines} (engine)",
+            f"metrics  {stack.gateway.admin_url}/metrics (gateway){engines}",
             f"status   teapot status --admin {stack.gateway.admin_url}",
             "         Prometheus and Grafana are not started by this version: point your own at the metrics",
             "stop     Ctrl-C",

@@ -11,6 +11,7 @@ from ipaddress import ip_address
 
 from serving.config.arguments import argument_problems
 from serving.config.document import Document, KeyPath
+from serving.config.revisions import revision_problems
 from serving.config.schema import Deployment, GatewaySection
 from serving.config.variables import env_problems
 from serving.errors import Problem
@@ -18,7 +19,8 @@ from serving.errors import Problem
 
 def deployment_problems(deployment: Deployment, document: Document) -> list[Problem]:
     """All contradictions of a deployment, in the order of their lines."""
-    found = sorted(_contradictions(deployment), key=lambda entry: document.line(entry[0]))
+    every = [*_contradictions(deployment), *revision_problems(deployment, document)]
+    found = sorted(every, key=lambda entry: document.line(entry[0]))
     return [Problem(what, document.where(path), fix) for path, what, fix in found]
 
 

@@ -44,12 +44,12 @@ Origin = Annotated[
 ]
 
 
-
-
 def _variable(text: str) -> str:
     if not text.isascii() or not text.isidentifier():
         # Without the value: it may be the key itself.
-        raise ValueError("is no variable's name; write the name of a variable that holds the key, never the key")
+        raise ValueError(
+            "is no variable's name; write the name of a variable that holds the key, never the key"
+        )
     return text
 
 

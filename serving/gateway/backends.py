@@ -27,6 +27,8 @@ class Backend:
     revision: str = "main"
     state: BackendState = "starting"
     in_flight: int = 0
+    detail: str = ""
+    """Why it is not ready, where that is known."""
     failures: int = 0
     """How often its engine crashed, hung or could not be proven."""
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from serving.gateway.answers import Refused, retry_after
 from serving.gateway.limits import GatewayLimits
 from serving.gateway.patience import Patience
-from serving.gateway.upstream.answer import CannotConnect, NotHttp, UpstreamFailed
+from serving.gateway.upstream.answer import CannotConnect, KeyRefused, NotHttp, UpstreamFailed
 
 _DRAINING = b"cannot schedule new futures after shutdown"
 """What vLLM answers, with a 500, to new requests while it shuts down."""
@@ -76,6 +76,10 @@ def upstream_failed(error: UpstreamFailed, limits: GatewayLimits, *, begun: bool
             503, message, code="engine_unreachable", kind="timeout" if error.timed_out else "upstream_error",
             headers=retry_after(limits.retry_after_s),
         )  # fmt: skip
+    if isinstance(error, KeyRefused):
+        # Not a 401: the client's own key is not what is wrong.
+        message = "the engine does not take the gateway's own key"
+        return Refused(502, message, code="upstream_key_refused", kind="upstream_error")
     if begun:
         message = "the engine broke off its answer"
     elif isinstance(error, NotHttp):

@@ -7,6 +7,7 @@ says: bytes are forwarded unread.
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 
 from aiohttp import web
@@ -16,6 +17,7 @@ from serving.gateway.answers import Refused, json_response
 from serving.gateway.backends import ANSWERING, Backend
 from serving.gateway.disaggregated.cleaning import NotJson, without_params
 from serving.gateway.disaggregated.legs import TransferFailed, Transfers
+from serving.gateway.elsewhere import Access, accesses, trust
 from serving.gateway.errand import Errand, Task
 from serving.gateway.failures import ErrorAnswer, Missed, nobody_ready, timed_out, upstream_failed
 from serving.gateway.headers import SESSION, answer_headers, request_headers
@@ -29,7 +31,7 @@ from serving.gateway.routing import Router
 from serving.gateway.routing_settings import RoutingSettings
 from serving.gateway.shadow import Shadow
 from serving.gateway.state import GatewayState
-from serving.gateway.upstream.answer import Answer, UpstreamFailed
+from serving.gateway.upstream.answer import Answer, KeyRefused, UpstreamFailed
 from serving.gateway.upstream.pool import Pool, Sent
 from serving.wire.problems import to_openai
 
@@ -55,9 +57,13 @@ class Proxy:
         self._clock = asyncio.get_running_loop().time
         self._router = Router(state.backends, self._settings)
         self._budget = RetryBudget(self._settings.retry_ratio)
-        self._pool = Pool(connect_s=limits.connect_s, idle_s=limits.idle_upstream_s)
+        elsewhere = self._settings.elsewhere
+        self._accesses = accesses(elsewhere, os.environ)
+        self._pool = Pool(
+            connect_s=limits.connect_s, idle_s=limits.idle_upstream_s, trust=trust(elsewhere, self._accesses)
+        )
         self._transfers = Transfers(self._pool, self._router, self._settings, self._clock)
-        self.shadow = Shadow(state, self._router, self._pool, limits)
+        self.shadow = Shadow(state, self._router, self._pool, limits, self._accesses)
 
     async def close(self) -> None:
         """Close all connections to engines."""
@@ -169,21 +175,32 @@ class Proxy:
     ) -> web.StreamResponse:
         """Ask one backend. Raises: Missed, if another may be asked; TransferFailed; UpstreamFailed."""
         exchange = relay.exchange
-        with_transfer = errand.bodies is not None
-        body = self._transfers.body(errand)
+        access = self._accesses.get(backend.revision)
+        headers = errand.headers
+        if access is None:
+            with_transfer = errand.bodies is not None
+            body = self._transfers.body(errand)
+        else:
+            # Addresses of our engines are nobody else's business.
+            with_transfer, errand.bodies = False, None
+            headers, body = access.dress(headers, errand.body)
         opened: list[Answer] = []
         patience.expect("first byte", self._limits.first_byte_s)
         exchange.upstream_sent_ns = time.monotonic_ns()
         try:
             sent = await self._pool.ask(
-                backend.url, errand.method, errand.task.path, errand.headers, body, opened.append
+                backend.url, errand.method, errand.task.path, headers, body, opened.append
             )
             exchange.reused = sent.reused
             if with_transfer:
                 await self._transfers.judge(sent, errand)
+            if access is not None and sent.head.status in (401, 403):
+                raise KeyRefused(f"{sent.head.status} to the gateway's own key")
             if sent.head.status >= 400:
                 return await self._error(sent, exchange)
             patience.expect("next byte", self._limits.between_bytes_s)
+            if access is not None and access.reads(errand.task.path):
+                return await self._listing(sent, errand, access, exchange)
             return await self._answer(sent, errand, relay, patience)
         except UpstreamFailed as error:
             if relay.begun:
@@ -195,6 +212,18 @@ class Proxy:
             # Nothing to do after a whole answer; otherwise this is what tells the engine to abort.
             for answer in opened:
                 answer.close()
+
+    async def _listing(
+        self, sent: Sent, errand: Errand, access: Access, exchange: Exchange
+    ) -> web.StreamResponse:
+        body = access.listing(errand.task.path, await sent.answer.read(self._limits.max_error_bytes))
+        return self._document(
+            sent.head.status, body if errand.task.rewrite is None else errand.task.rewrite(body), exchange
+        )
+
+    def _document(self, status: int, body: bytes, exchange: Exchange) -> web.Response:
+        exchange.status, exchange.kind, exchange.bytes_out = status, "ok", len(body)
+        return json_response(status, body, exchange.request_id)
 
     async def _error(self, sent: Sent, exchange: Exchange) -> web.Response:
         body = await sent.answer.read(self._limits.max_error_bytes)
@@ -212,8 +241,7 @@ class Proxy:
             raise Refused(502, "the engine redirected", code="bad_upstream_answer", kind="upstream_error")
         if errand.task.rewrite is not None:
             body = errand.task.rewrite(await sent.answer.read(self._limits.max_error_bytes))
-            exchange.status, exchange.kind, exchange.bytes_out = head.status, "ok", len(body)
-            return json_response(head.status, body, exchange.request_id)
+            return self._document(head.status, body, exchange)
         # The tries are over: an answer may run for an hour, do not hold its question for so long.
         errand.body, errand.bodies, errand.ask = None, None, Ask()
         exchange.streamed = head.headers.get("content-type", "").startswith(_EVENT_STREAM)

@@ -5,13 +5,17 @@ Owns: these settings and the way from the file to them. Knows nothing about how 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
+from serving.config.revisions import weights
 from serving.config.schema import Deployment
 from serving.connectors.connector import Legs
 from serving.connectors.nixl import Nixl
 from serving.gateway.disaggregated.machine import OnPrefillFailure
+from serving.gateway.elsewhere import Elsewhere, revisions_elsewhere
 from serving.modes.disaggregated import Disaggregated
 
 Sticky = Literal["none", "key", "session"]
@@ -37,10 +41,17 @@ class RoutingSettings:
     on_prefill_failure: OnPrefillFailure = "aggregate"
     legs: Legs | None = Nixl.legs
     """How requests are divided where a revision has engines that prefill; None: they are not."""
+    weights: Mapping[str, float] = field(default_factory=dict)
+    """Each revision's share; none: all the same."""
+    elsewhere: Mapping[str, Elsewhere] = field(default_factory=dict)
+    """The revisions that others serve, by name."""
 
 
-def routing_settings(deployment: Deployment) -> RoutingSettings:
-    """The settings of a deployment. Requests are divided as its connector's protocol has it."""
+def routing_settings(deployment: Deployment, beside: Path = Path()) -> RoutingSettings:
+    """The settings of a deployment file that lies in the folder `beside`.
+
+    Requests are divided as its connector's protocol has it.
+    """
     section = deployment.gateway.routing
     divided = next((mode for mode in deployment.modes if isinstance(mode, Disaggregated)), None)
     return RoutingSettings(
@@ -54,4 +65,6 @@ def routing_settings(deployment: Deployment) -> RoutingSettings:
         prefill_s=section.prefill_timeout,
         on_prefill_failure=section.on_prefill_failure,
         legs=None if divided is None else divided.connector.connector.legs,
+        weights=weights(deployment),
+        elsewhere=revisions_elsewhere(deployment, beside),
     )

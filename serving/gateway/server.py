@@ -6,6 +6,7 @@ Owns: the order in which things begin and end. Knows nothing about what is serve
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Sequence
 
 from aiohttp import web
@@ -13,14 +14,17 @@ from aiohttp import web
 from serving.errors import TeapotError
 from serving.gateway.admin import admin_app, require_loopback
 from serving.gateway.backends import Backend
+from serving.gateway.elsewhere import accesses, trust
 from serving.gateway.limits import GatewayLimits
 from serving.gateway.metrics import GatewayMetrics
 from serving.gateway.objectives import Objectives
+from serving.gateway.probing import Probing
 from serving.gateway.public import CLOSE_S, Public, check_usable
 from serving.gateway.routing_settings import RoutingSettings
 from serving.gateway.settings import EdgeSettings
 from serving.gateway.sockets import BACKLOG, bind, url_of
 from serving.gateway.state import GatewayState
+from serving.gateway.upstream.pool import Pool
 from serving.gateway.workers import Workers
 from serving.modes.mode import Verdict
 
@@ -46,6 +50,7 @@ class Gateway:
         self.admin_url = ""
         self._public: Public | Workers | None = None
         self._admin: web.BaseRunner | None = None
+        self._probing: Probing | None = None
 
     async def start(self, public_host: str, port: int, admin_host: str, admin_port: int) -> None:
         """Listen on both addresses; requests get 503 until `open`. Port 0 takes any free one.
@@ -55,11 +60,31 @@ class Gateway:
         """
         require_loopback(admin_host)
         try:
+            self._start_probing()
             await self._start_public(public_host, port)
             await self._start_admin(admin_host, admin_port)
         except TeapotError:
             await self.stop()
             raise
+
+    def _start_probing(self) -> None:
+        there = self.routing.elsewhere if self.routing else {}
+        if not there:
+            return
+        known = accesses(there, os.environ)
+        backends = [Backend(url, revision=name) for name, one in there.items() for url in one.urls]
+        for backend in backends:
+            self.add(backend)
+        pool = Pool(
+            connect_s=self.limits.connect_s, idle_s=self.limits.idle_upstream_s, trust=trust(there, known)
+        )
+        self._probing = Probing(backends, known, pool)
+        self._probing.start()
+
+    async def known(self) -> None:
+        """Return when every backend elsewhere was asked once whether it answers."""
+        if self._probing is not None:
+            await self._probing.known()
 
     async def _start_public(self, host: str, port: int) -> None:
         state, metrics, limits, settings = self.state, self.metrics, self.limits, self.settings
@@ -91,6 +116,8 @@ class Gateway:
 
     def open(self, verdicts: Sequence[Verdict]) -> None:
         """Take requests from now on: every engine has generated a token and every mode was judged."""
+        if self.routing is not None and self.routing.weights:
+            self.state.backends.set_weights(self.routing.weights)
         self.state.verdicts = tuple(verdicts)
         self.state.phase = "ready"
 
@@ -116,6 +143,9 @@ class Gateway:
         if self.state.in_flight > 0:
             await self.drain(0)
         self.state.phase = "stopped"
+        if self._probing is not None:
+            await self._probing.stop()
+            self._probing = None
         if self._public is not None:
             await self._public.stop()
             self._public = None

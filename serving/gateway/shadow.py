@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from serving.gateway.answer_usage import TAIL_BYTES, read_usage
+from serving.gateway.answers import Refused
 from serving.gateway.backends import ANSWERING, Backend
+from serving.gateway.elsewhere import Access
 from serving.gateway.errand import Errand
 from serving.gateway.limits import GatewayLimits
 from serving.gateway.outcome import Exchange, Gaps, Outcome
@@ -29,11 +31,15 @@ MOST_AT_ONCE = 64
 class Shadow:
     """The copies of one gateway's requests."""
 
-    def __init__(self, state: GatewayState, router: Router, pool: Pool, limits: GatewayLimits) -> None:
+    def __init__(
+        self, state: GatewayState, router: Router, pool: Pool, limits: GatewayLimits,
+        accesses: Mapping[str, Access] | None = None,
+    ) -> None:  # fmt: skip
         self._state = state
         self._router = router
         self._pool = pool
         self._limits = limits
+        self._accesses = accesses or {}
         self._running: set[asyncio.Task[None]] = set()
         self._asked = 0
         self.observe: Callable[[Outcome], None] = lambda outcome: None
@@ -54,13 +60,19 @@ class Shadow:
         backend = self._router.choose(revision, ANSWERING, errand.ask, now)
         if backend is None:
             return
+        headers, body = errand.headers, errand.body
+        if (access := self._accesses.get(revision.name)) is not None:
+            try:
+                headers, body = access.dress(headers, body)
+            except Refused:
+                return
         copy = Exchange(
             exchange.request_id, exchange.path, time.monotonic_ns(), revision=revision.name,
             backend=backend.url, role=backend.role, bytes_in=len(errand.body or b""), traffic="shadow",
             gaps=Gaps(exchange.gaps.bounds_ns) if exchange.gaps else None,
         )  # fmt: skip
         task = asyncio.get_running_loop().create_task(
-            self._run(backend, errand.task.path, dict(errand.headers), errand.body, copy)
+            self._run(backend, errand.task.path, dict(headers), body, copy)
         )
         self._running.add(task)
         task.add_done_callback(self._running.discard)

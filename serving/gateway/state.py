@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from serving.gateway.backends import BackendSet
+from serving.gateway.backends import Backend, BackendSet
 from serving.modes.mode import Verdict
 
 Phase = Literal["starting", "ready", "leaving", "draining", "stopped"]
@@ -77,10 +77,7 @@ class GatewayState:
                 {
                     "name": revision.name,
                     "weight": revision.weight,
-                    "backends": [
-                        {"url": b.url, "role": b.role, "state": b.state, "in_flight": b.in_flight}
-                        for b in revision.backends
-                    ],
+                    "backends": [_shown(backend) for backend in revision.backends],
                 }
                 for revision in self.backends.revisions()
             ],
@@ -89,3 +86,10 @@ class GatewayState:
                 for v in self.verdicts
             ],
         }
+
+
+def _shown(backend: Backend) -> dict[str, Any]:
+    shown: dict[str, Any] = {
+        "url": backend.url, "role": backend.role, "state": backend.state, "in_flight": backend.in_flight,
+    }  # fmt: skip
+    return {**shown, "detail": backend.detail} if backend.detail else shown

@@ -32,6 +32,10 @@ class NotHttp(UpstreamFailed):
     """The answer is not HTTP."""
 
 
+class KeyRefused(UpstreamFailed):
+    """A server elsewhere does not take the key that we sent."""
+
+
 class Source(Protocol):
     """Where an answer comes from."""
 

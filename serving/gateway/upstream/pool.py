@@ -48,15 +48,21 @@ class Sent:
 
 
 class Pool:
-    """Sends requests over connections that are free, or new ones. Made inside a running event loop."""
+    """Sends requests over connections that are free, or new ones. Made inside a running event loop.
 
-    def __init__(self, *, connect_s: float, idle_s: float) -> None:
+    `trust`: by address, whose certificates count where it is not the system's list.
+    """
+
+    def __init__(
+        self, *, connect_s: float, idle_s: float, trust: Mapping[str, ssl.SSLContext] | None = None
+    ) -> None:
         self._connect_s = connect_s
         self._idle_s = idle_s
         self._loop = asyncio.get_running_loop()
         self._origins: dict[str, Origin] = {}
         self._free: dict[str, list[UpstreamConnection]] = {}
         self._all: set[UpstreamConnection] = set()
+        self._trust = dict(trust or {})
         self._tls: ssl.SSLContext | None = None
 
     async def ask(
@@ -114,7 +120,9 @@ class Pool:
 
         tls = None
         if place.secure:
-            tls = self._tls = self._tls or ssl.create_default_context()
+            tls = self._trust.get(url)
+            if tls is None:
+                tls = self._tls = self._tls or ssl.create_default_context()
         try:
             async with asyncio.timeout(self._connect_s):
                 _, connection = await self._loop.create_connection(

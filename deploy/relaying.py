@@ -1,0 +1,60 @@
+"""A deployment without engines of its own: the gateway alone, in front of what others serve.
+
+Owns: its life, with the manner of `stack.Stack`. Knows nothing about engines, environments or models.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from deploy.leaving import leave
+from serving.config.schema import Deployment
+from serving.console import Console
+from serving.errors import Failed
+from serving.gateway.routing_settings import routing_settings
+from serving.gateway.server import Gateway
+from serving.gateway.settings import edge_settings, gateway_limits, objectives
+
+
+@dataclass(slots=True)
+class Relaying:
+    """One gateway in front of others. `up` once, then `down` once, whatever happened in between."""
+
+    deployment: Deployment
+    beside: Path
+    """The deployment file's folder, in which the files lie that it names."""
+    console: Console
+    gateway: Gateway = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.gateway = Gateway(
+            self.deployment.name,
+            gateway_limits(self.deployment.gateway),
+            edge_settings(self.deployment.gateway, self.beside),
+            routing_settings(self.deployment, self.beside),
+            objectives(self.deployment),
+        )
+
+    async def up(self) -> None:
+        """Bind the addresses, ask every backend whether it answers, and take requests. Raises: Failed."""
+        section = self.deployment.gateway
+        await self.gateway.start(section.host, section.port, section.admin_host, section.admin_port)
+        await self.gateway.known()
+        self.gateway.open(())
+        backends = list(self.gateway.state.backends)
+        ready = sum(backend.state == "ready" for backend in backends)
+        self.console.say(f"no engines of its own; {ready} of {len(backends)} backends elsewhere answer")
+
+    async def ended(self) -> Failed:
+        """Never: who is away elsewhere may come back."""
+        await asyncio.Event().wait()
+        raise AssertionError("nobody sets it")
+
+    async def down(self) -> None:
+        """Stop taking requests, let those in flight finish, close the addresses."""
+        try:
+            await leave(self.gateway, self.deployment.gateway, self.console)
+        finally:
+            await self.gateway.stop()
