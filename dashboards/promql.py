@@ -8,10 +8,13 @@ and not 0 (`or vector(0)` is for numerators only, of counters that are born with
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 RATE_INTERVAL = "$__rate_interval"
 """Grafana puts in a window that holds at least four scrapes."""
+_VARIABLE = re.compile(r"\$(?:\{(?P<braced>\w+)\}|(?P<plain>\w+))")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,11 @@ def increase(name: str, scope: Scope, **labels: str) -> str:
     return f"increase({series(name, scope, **labels)}[{scope.window}])"
 
 
+def over_time(function: str, name: str, scope: Scope, **labels: str) -> str:
+    """What `min`, `max`, `avg` or `present` says of a gauge's samples within the window, series by series."""
+    return f"{function}_over_time({series(name, scope, **labels)}[{scope.window}])"
+
+
 def total(expression: str, scope: Scope, function: str = "sum") -> str:
     """Sum (or `max`, `min`, `avg`) over all that the scope does not keep apart."""
     by = f" by ({', '.join(scope.by)})" if scope.by else ""
@@ -80,3 +88,16 @@ def mean(name: str, scope: Scope, **labels: str) -> str:
     """The true mean of a histogram: the sum of what was seen by how often."""
     above = total(rate(f"{name}_sum", scope, **labels), scope)
     return ratio(above, total(rate(f"{name}_count", scope, **labels), scope))
+
+
+def substitute(expression: str, values: Mapping[str, str]) -> str:
+    """Put values in for `$name` and `${name}`, as Grafana would.
+
+    Raises: KeyError with the name of a variable that has no value.
+    """
+    return _VARIABLE.sub(lambda found: values[found["braced"] or found["plain"]], expression)
+
+
+def variables(expression: str) -> frozenset[str]:
+    """The variables that an expression uses, Grafana's own (`__rate_interval`) included."""
+    return frozenset(found["braced"] or found["plain"] for found in _VARIABLE.finditer(expression))

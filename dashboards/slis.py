@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from dashboards.promql import Scope, mean, or_zero, quantile, rate, ratio, series, total
+from dashboards.promql import Scope, increase, mean, or_zero, over_time, quantile, rate, ratio, series, total
 from serving.facts.load import engine_metrics, own_metrics
 
 Unit = Literal["seconds", "ratio", "tokens/s", "requests/s", "requests", "tokens", "count"]
@@ -43,12 +43,16 @@ def vllm(key: str) -> str:
     return engine_metrics()[key].name
 
 
-def missed_ratio(slo: str) -> Callable[[Scope], str]:
-    """The share of judged requests that missed an objective; 0 where all met it, nothing where none was judged."""
+def missed_ratio(slo: str | None = None) -> Callable[[Scope], str]:
+    """The share of judged requests that missed an objective; 0 where all met it, nothing where none was judged.
+
+    None: every objective by itself, of a scope that keeps `slo` apart.
+    """
+    labels = {} if slo is None else {"slo": slo}
 
     def query(scope: Scope) -> str:
-        judged = total(rate(own("slo_requests"), scope, slo=slo), scope)
-        missed = total(rate(own("slo_requests"), scope, slo=slo, met="false"), scope)
+        judged = total(rate(own("slo_requests"), scope, **labels), scope)
+        missed = total(rate(own("slo_requests"), scope, met="false", **labels), scope)
         return ratio(or_zero(missed, judged), judged)
 
     return query
@@ -80,10 +84,22 @@ def _outcome_ratio(outcome: str) -> Callable[[Scope], str]:
     return query
 
 
+def _fallback_ratio(scope: Scope) -> str:
+    divided = _rate(f"{own('gateway_prefill_leg')}_count", scope)
+    return ratio(or_zero(_rate(own("gateway_fallbacks"), scope), divided), divided)
+
+
+def _refused_ratio(scope: Scope) -> str:
+    everything = _rate(own("gateway_requests"), scope, traffic="client")
+    refused = _rate(own("gateway_requests"), scope, **_REFUSED)
+    return ratio(or_zero(refused, everything), everything)
+
+
 def _by(above: str, below: str) -> Callable[[Scope], str]:
     return lambda scope: ratio(_rate(vllm(above), scope), _rate(vllm(below), scope))
 
 
+_REFUSED = {"traffic": "client", "outcome": "rejected", "code": "503"}
 _SUMMARIES = (("p50", _quantile(0.5)), ("p95", _quantile(0.95)), ("p99", _quantile(0.99)), ("mean", mean))
 
 SLIS: Mapping[str, Sli] = {
@@ -169,9 +185,46 @@ SLIS: Mapping[str, Sli] = {
             query=_by("prefix_cache_hits", "prefix_cache_queries"),
         ),
         Sli(
+            key="waiting_capacity", title="Waiting for capacity", unit="requests", better="lower",
+            help="The fewest requests that waited for a batch slot or KV blocks at any moment of the window.",
+            query=lambda scope: total(
+                over_time("min", vllm("requests_waiting_by_reason"), scope, reason="capacity"), scope
+            ),
+        ),
+        Sli(
+            key="preemptions", title="Preemptions", unit="count", better="lower",
+            help="Running requests that lost their KV blocks to others and are computed again.",
+            query=lambda scope: total(increase(vllm("preemptions"), scope), scope),
+        ),
+        Sli(
+            key="prefill_fallbacks", title="Prefill fallbacks", unit="ratio", better="lower",
+            help="Divided requests that one engine had to answer alone, of all that were divided.",
+            query=_fallback_ratio,
+        ),
+        Sli(
+            key="refused", title="Refused by the gateway", unit="ratio", better="lower",
+            help="Requests that got a 503 of the gateway's own: its queue was full, or no engine was ready.",
+            query=_refused_ratio,
+        ),
+        Sli(
+            key="refusals", title="Refusals", unit="count", better="lower",
+            help="How many requests got a 503 of the gateway's own within the window.",
+            query=lambda scope: total(increase(own("gateway_requests"), scope, **_REFUSED), scope),
+        ),
+        Sli(
+            key="finished", title="Finished by engines", unit="count", better="neither",
+            help="Requests that engines finished within the window, whoever sent them.",
+            query=lambda scope: total(increase(vllm("requests_finished"), scope), scope),
+        ),
+        Sli(
+            key="mode_in_effect", title="Modes in effect", unit="count", better="higher",
+            help="1 if a mode was proven in effect wherever it was asked for, 0 if not; keep `kind` apart.",
+            query=lambda scope: total(series(own("mode_in_effect"), scope), scope, "min"),
+        ),
+        Sli(
             key="engine_failures", title="Engine failures", unit="count", better="lower",
             help="How often engines crashed, hung or could not be proven within the window.",
-            query=lambda scope: total(f"increase({series(own('engine_failures'), scope)}[{scope.window}])", scope),
+            query=lambda scope: total(increase(own("engine_failures"), scope), scope),
         ),
     )
 }  # fmt: skip
