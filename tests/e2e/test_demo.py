@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from e2e.capacity import recorded
 from e2e.deployments import free_port, teapot
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(900)]
@@ -25,6 +26,10 @@ def test_the_demo_serves_proves_measures_and_ends(tmp_path: Path) -> None:
     assert summary["requests"]["ok"] == summary["requests"]["intended"]
     assert all(row in done.stdout for row in ("TTFT", "TPOT", "ITL", "E2E", "p50", "p95", "p99"))
     assert done.stdout.count("in effect") == 2
+    # The planner's figures, as the engine itself then told them (recorded from a running engine).
+    cache = recorded("cpu-0.32-smollm2-fp8")
+    told = f"blocks {cache.blocks:,}, tokens {cache.tokens:,}, concurrency {cache.concurrency:.2f}"
+    assert f"{told}: all as predicted" in done.stderr
     assert (out / "report.html").read_text().count("<svg") >= 3
     own, engine = summary["ttft_s"]["mean"], summary["server"]["ttft_mean_s"]
     # The README's claim is 10 ms + 5 %; a busy machine adds waiting of its own, a wrong definition far more.

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from e2e import capacity
 from e2e.attested import REMOTE_PROMPT, references, sample, two_legs, verdicts
 from e2e.deployments import serve, write_deployment
 from e2e.engines import Plan, plan, running
@@ -166,10 +167,15 @@ async def test_four_bit_kv_and_int8_weights_are_refused_and_if_allowed_proven_no
 
 async def test_turboquant_kv_is_refused_and_if_allowed_proven_not_in_effect(embedded: Bench) -> None:
     # Not the tiny Llama: the format spares two layers at each end, which is all that it has.
-    what = embedded.plan(kv("turboquant_4bit_nc"))
+    what = embedded.plan(kv("turboquant_4bit_nc"), kv_cache_memory="2GiB")
     with pytest.raises(Failed, match="turboquant_4bit_nc is not really supported on cpu"):
         what.check()
-    found = await embedded.judged(what)
+    async with running(what) as [engine]:
+        found = await verdicts(what, engine)
+        # One byte an element, but for two layers at each end: the planner knows, to the token.
+        assert (
+            capacity.planned(what) == await capacity.told(engine) == capacity.recorded("cpu-0.32-smollm2-tq4")
+        )
     assert in_effect(found) == {"quantized_kv": False}, told(found)
 
 
