@@ -74,7 +74,7 @@ def ratio(above: str, below: str) -> str:
 
 
 def or_zero(expression: str, alive: str) -> str:
-    """Zero where a counter was not born yet although what `alive` selects is there (both with equal labels)."""
+    """Zero where a counter is not born yet although what `alive` selects is there (with equal labels)."""
     return f"({expression} or 0 * {alive})"
 
 

@@ -1,0 +1,134 @@
+"""What a board is: rows of panels, each with its queries, unit, thresholds and help.
+
+Owns: the types that boards are written in, and what they may be made of. Knows nothing about Grafana's JSON
+(`render`), about where a panel lies (`layout`) or about any one board.
+
+`teapot dashboards check` and `preview` work on these, not on the JSON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from dashboards.promql import variables
+
+Kind = Literal["timeseries", "stat", "bargauge", "table", "state", "heatmap"]
+Unit = Literal[
+    "seconds", "ratio", "bytes", "bytes/s", "tokens", "tokens/s", "requests", "requests/s", "count",
+    "events/s", "dollars", "factor", "text",
+]  # fmt: skip
+"""`ratio` is 0 to 1, shown in percent; `factor` is a number such as a burn rate; `text` has no number."""
+Color = Literal["green", "amber", "red", "blue", "light_blue", "dark_blue", "purple", "grey", "teal"]
+Style = Literal["line", "dashed", "limit", "area"]
+"""`dashed`: a second look at the same (means beside quantiles). `limit`: an objective or a capacity."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """One question to Prometheus and how its answer is drawn."""
+
+    expr: str
+    legend: str = ""
+    """With `{{label}}`, as Grafana has it."""
+    instant: bool = False
+    color: Color | None = None
+    """None: by the series' name, so that the same name has the same colour everywhere."""
+    style: Style = "line"
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """From this value on (None: from the lowest), this colour."""
+
+    value: float | None
+    color: Color
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column of a table: the label (or `Value #A`) it shows, under which title."""
+
+    label: str
+    title: str
+    unit: Unit | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Panel:
+    """One panel. `help` says what it means and, after "Do:", what to do about it."""
+
+    key: str
+    """Unique in its board."""
+    title: str
+    kind: Kind
+    unit: Unit
+    queries: tuple[Query, ...]
+    help: str
+    width: int = 8
+    """Of 24 columns."""
+    height: int = 8
+    """A stat has 4, a graph 8."""
+    thresholds: tuple[Threshold, ...] = ()
+    lowest: float | None = None
+    highest: float | None = None
+    decimals: int | None = None
+    stacked: bool = False
+    words: tuple[tuple[float, str, Color], ...] = ()
+    """What values are called (1: "in effect"), where a number says nothing."""
+    columns: tuple[Column, ...] = ()
+    """Of tables: these labels, in this order; others are hidden."""
+    empty: str | None = None
+    """Said instead of "No data"."""
+    optional: str | None = None
+    """Why it may have no data: "only with speculation". Then empty is `not in use` and not dead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A heading and the panels under it, filled from the left, 24 columns wide."""
+
+    title: str
+    panels: tuple[Panel, ...]
+    folded: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variable:
+    """A choice at the top of a board. Without a `query` that lists values it is a text box with `default`."""
+
+    name: str
+    title: str
+    query: str | None = None
+    many: bool = False
+    """Several may be chosen, or all (`.*`, which also matches series without the label)."""
+    default: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Board:
+    """A dashboard. Its uid is for ever: links, bookmarks and annotations hold it."""
+
+    uid: str
+    title: str
+    help: str
+    rows: tuple[Row, ...]
+    variables: tuple[Variable, ...]
+    annotations: bool = True
+    """Whether starts, stages, weight steps and verdicts are marked on its graphs."""
+    span: str = "1h"
+    """How far back it looks when it is opened."""
+
+    def panels(self) -> Iterator[Panel]:
+        """All panels, in the order they are read."""
+        for row in self.rows:
+            yield from row.panels
+
+    def used(self) -> frozenset[str]:
+        """The variables that any query of it uses."""
+        found: frozenset[str] = frozenset()
+        for panel in self.panels():
+            for query in panel.queries:
+                found |= variables(query.expr)
+        return found
