@@ -6,7 +6,6 @@ Owns: the command's arguments. Knows nothing about what the demo is made of.
 from __future__ import annotations
 
 import argparse
-import asyncio
 from pathlib import Path
 
 from deploy.commands.serve import add_set
@@ -17,6 +16,7 @@ from deploy.signals import terminable
 from loadgen.workload import Workload
 from serving.config.load import load_model
 from serving.console import Console
+from serving.gateway import loop
 
 HELP = "serve the embedded model, measure it, and show the table"
 
@@ -39,7 +39,7 @@ def run(args: argparse.Namespace, console: Console) -> int:
         prepared = prepare(str(args.file), args.overrides, console)
     demo = Demo(console, args.out, workload)
     try:
-        return asyncio.run(run_stack(prepared, console, demo))
+        return loop.run(run_stack(prepared, console, demo))
     finally:
         if demo.result is not None:
             console.result(story(demo))

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from deploy.prepared import prepare
+from deploy.prometheus import here
 from deploy.relaying import Relaying
 from deploy.running import run as run_alone
 from deploy.running import run_stack
@@ -21,6 +22,8 @@ from deploy.stack import Stack
 from serving.config.load import load_deployment
 from serving.config.revisions import own_revision
 from serving.console import Console
+from serving.engine.folders import data_folder
+from serving.gateway import loop
 from serving.gateway.elsewhere import check_elsewhere
 
 HELP = "serve a deployment file until Ctrl-C or SIGTERM"
@@ -55,8 +58,9 @@ def run(args: argparse.Namespace, console: Console) -> int:
     deployment, document = load_deployment(args.file, args.overrides)
     if own_revision(deployment) is None:
         check_elsewhere(deployment, document, Path(args.file).parent, os.environ)
-        relaying = Relaying(deployment, Path(args.file).parent, console)
-        return asyncio.run(run_alone(relaying, console, partial(_until_stopped, console)))
+        recording = here(deployment, data_folder(os.environ, Path.home()).make())
+        relaying = Relaying(deployment, Path(args.file).parent, console, recording)
+        return loop.run(run_alone(relaying, console, partial(_until_stopped, console)))
     with terminable():
         prepared = prepare(
             args.file,
@@ -66,7 +70,13 @@ def run(args: argparse.Namespace, console: Console) -> int:
             plan=not args.no_plan,
         )
     work = partial(_until_stopped, console)
-    return asyncio.run(run_stack(prepared, console, work, allow_ineffective=args.allow_ineffective))
+    return loop.run(run_stack(prepared, console, work, allow_ineffective=args.allow_ineffective))
+
+
+def _watched(prometheus: str | None) -> str:
+    if prometheus is None:
+        return "no Prometheus is running here; the reason is above"
+    return f"{prometheus} (Prometheus; what it scrapes: {prometheus}/targets)"
 
 
 async def _until_stopped(console: Console, stack: Stack | Relaying) -> int:
@@ -94,7 +104,7 @@ def welcome(stack: Stack | Relaying) -> str:
             f"try      curl {url}/v1/chat/completions -H 'Content-Type: application/json' -d '{body}'",
             f"metrics  {stack.gateway.admin_url}/metrics (gateway){engines}",
             f"status   teapot status --admin {stack.gateway.admin_url}",
-            "         Prometheus and Grafana are not started by this version: point your own at the metrics",
+            f"watch    {_watched(stack.gateway.state.prometheus)}",
             "stop     Ctrl-C",
         ]
     )

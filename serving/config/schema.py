@@ -6,6 +6,7 @@ Sizes are integer bytes and durations seconds once parsed.
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
@@ -53,14 +54,27 @@ def _variable(text: str) -> str:
     return text
 
 
+_BASE_URL = re.compile(r"https?://[^\s/?#@]+(/[^\s?#]*)?/v1/?")
+
+
+def _base_url(text: str) -> str:
+    if not _BASE_URL.fullmatch(text):
+        # Without the value: people write keys into addresses.
+        raise ValueError(
+            "is no base address; write it as for an OpenAI client, such as http://10.0.0.7:8000/v1"
+        )
+    return text
+
+
+def _path(text: str) -> str:
+    if not re.fullmatch(r"/[^\s?#]*", text):
+        raise ValueError(f"'{text}' is no path; write it like /health")
+    return text
+
+
 VariableName = Annotated[str, AfterValidator(_variable)]
-BaseUrl = Annotated[
-    str,
-    Field(
-        pattern=r"^https?://[^\s/?#@]+(/[^\s?#]*)?/v1/?$",
-        description="an address as OpenAI clients are given it, such as http://10.0.0.7:8000/v1",
-    ),
-]
+BaseUrl = Annotated[str, AfterValidator(_base_url)]
+UrlPath = Annotated[str, AfterValidator(_path)]
 
 
 class Section(BaseModel):
@@ -159,6 +173,15 @@ class SloSection(Section):
     availability: Annotated[float, Field(gt=0, lt=1)] = 0.995
 
 
+class PrometheusSection(Section):
+    """The Prometheus that is started beside the gateway, where there is one on this machine."""
+
+    enabled: Literal["auto"] | bool = "auto"
+    port: Annotated[int, Field(ge=0, le=65535)] = 9090
+    retention_time: Duration = 15 * 86400.0
+    retention_size: Size = 1024**3
+
+
 class RevisionSection(Section):
     """A share of the requests, and where they go: to the engines of this file, or to `urls` elsewhere."""
 
@@ -170,7 +193,7 @@ class RevisionSection(Section):
     key_env: VariableName | None = None
     key_file: str | None = None
     ca_file: str | None = None
-    health: Annotated[str, Field(pattern=r"^/[^\s?#]*$", description="a path such as /health")] | None = None
+    health: UrlPath | None = None
     models: dict[Alias, str] = {}
 
 
@@ -191,3 +214,4 @@ class Deployment(Section):
     revisions: tuple[RevisionSection, ...] = ()
     gateway: GatewaySection = GatewaySection()
     slo: SloSection = SloSection()
+    prometheus: PrometheusSection = PrometheusSection()

@@ -88,6 +88,16 @@ class GatewayMetrics:
         """All metrics in Prometheus' text format."""
         return generate_latest(self.registry)
 
+    def expect(self, places: Iterable[tuple[str, str, str]]) -> None:
+        """Count judgements of these (revision, role, backend) from 0 on.
+
+        Of a counter that is born with its first misses, `rate` does not see them: an outage would begin unseen.
+        """
+        for place in places:
+            for slo in self.objectives.targets():
+                for met in ("true", "false"):
+                    self._child(self._judged, slo, met, *place)
+
     def gaps(self) -> HistogramMetricFamily:
         """The gaps between pieces, which are counted as they come and not one by one here."""
         row = own_metrics()["gateway_inter_chunk"]
@@ -155,7 +165,9 @@ class _Now(Collector):
 
     def collect(self) -> Iterable[Metric]:
         yield _gauge("gateway_in_flight", [((), self._state.in_flight)])
+        yield _gauge("gateway_queued", [((), self._state.queued())])
         backends = [((b.revision, b.role, b.url), b) for b in self._state.backends]
+        self._metrics.expect([(NONE, NONE, NONE), *(labels for labels, _ in backends)])
         yield _gauge("gateway_backend_in_flight", [(labels, b.in_flight) for labels, b in backends])
         yield _gauge("gateway_backend_ready", [(labels, b.state == "ready") for labels, b in backends])
         revisions = self._state.backends.revisions()

@@ -99,6 +99,8 @@ class Gateway:
                 state, metrics.observe, metrics.gap_bounds_ns, limits, settings, self.routing
             )
             await workers.serve(sets)
+        public_side = self._public
+        self.state.queued = lambda: public_side.waiting
         self.public_url = url_of(host, sets[0][0], tls=settings.tls is not None)
 
     async def _start_admin(self, host: str, port: int) -> None:
@@ -109,6 +111,10 @@ class Gateway:
         for one in sockets:
             await web.SockSite(self._admin, one, backlog=BACKLOG).start()
         self.admin_url = url_of(host, sockets[0], tls=False)
+
+    def recorded_at(self, url: str | None) -> None:
+        """Tell at `/status` where the Prometheus is that scrapes this gateway."""
+        self.state.prometheus = url
 
     def add(self, backend: Backend) -> None:
         """Put an engine behind the gateway; it gets requests once its state is `ready`."""

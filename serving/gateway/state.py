@@ -6,7 +6,7 @@ Knows nothing about sockets: the applications read it, `server.Gateway` and the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -42,8 +42,12 @@ class GatewayState:
     backends: BackendSet = field(default_factory=BackendSet)
     verdicts: Sequence[Verdict] = ()
     shadow: ShadowShare | None = None
+    prometheus: str | None = None
+    """Where the Prometheus beside this gateway answers; None: there is none."""
     in_flight: int = 0
     """Requests that were admitted and are not finished, also while their body is still coming in."""
+    queued: Callable[[], int] = lambda: 0
+    """How many of them wait for a place at the engines."""
 
     def unready(self) -> Unready | None:
         """Why the gateway is not ready, as load balancers are told; None if it is."""
@@ -85,6 +89,7 @@ class GatewayState:
                 {"kind": v.kind, "asked": v.asked, "in_effect": v.in_effect, "evidence": v.evidence}
                 for v in self.verdicts
             ],
+            "prometheus": self.prometheus,
         }
 
 

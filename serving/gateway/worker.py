@@ -13,6 +13,7 @@ import signal
 import socket
 import sys
 
+from serving.gateway import loop
 from serving.gateway.channel import Channel
 from serving.gateway.messages import Finish, Finished, Serving, Stop
 from serving.gateway.mirror import Report, Snapshot, put
@@ -97,7 +98,7 @@ def main() -> None:
     async def run() -> None:
         await work(await Channel.over(socket.socket(fileno=int(sys.argv[1]))))
 
-    asyncio.run(run())
+    loop.run(run())
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import asyncio
 import json
 import os
 import platform
+import signal
 import statistics
 import subprocess
 import sys
@@ -176,6 +177,9 @@ def main() -> int:
     parser.add_argument("--scratch", type=Path, help="where peers are installed; default: a temporary folder")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
+    # Leaving the block ends the engine and the peers, which are not in this process group.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda number, _: sys.exit(128 + number))
     with ExitStack() as stack:
         scratch = options.scratch or Path(stack.enter_context(tempfile.TemporaryDirectory()))
         scratch.mkdir(exist_ok=True, parents=True)

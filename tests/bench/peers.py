@@ -20,6 +20,7 @@ from pathlib import Path
 
 GATEWAY = """
 import asyncio, sys
+from serving.gateway import loop
 from serving.gateway.backends import Backend
 from serving.gateway.server import Gateway
 async def main():
@@ -28,7 +29,7 @@ async def main():
     gateway.add(Backend(sys.argv[1], state="ready"))
     gateway.open(())
     await asyncio.Event().wait()
-asyncio.run(main())
+loop.run(main())
 """
 LITELLM = """
 model_list:

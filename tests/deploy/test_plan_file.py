@@ -35,3 +35,9 @@ def test_a_file_for_cpu_is_planned_for_this_machine(tmp_path: Path) -> None:
 def test_a_model_that_is_not_here_is_an_error_with_the_way_around(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="'org/name' is not a folder on this machine"):
         plan_file(options(write(tmp_path, "model: org/name\n"), "--gpu", "l4"))
+
+
+def test_a_file_that_starts_no_engine_has_nothing_to_plan(tmp_path: Path) -> None:
+    text = "revisions: [{name: there, urls: ['http://10.0.0.7:8000/v1']}]\n"
+    with pytest.raises(UsageError, match=r"d.yaml:2: revisions: .* no engine to plan"):
+        plan_file(options(write(tmp_path, text)))

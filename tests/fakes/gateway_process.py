@@ -18,6 +18,7 @@ from fakes.raw_http import ask, get
 
 _PROGRAM = """
 import asyncio, sys
+from serving.gateway import loop
 from serving.gateway.backends import Backend
 from serving.gateway.limits import GatewayLimits
 from serving.gateway.server import Gateway
@@ -30,7 +31,7 @@ async def main():
     gateway.open(())
     print(gateway.public_url, gateway.admin_url, flush=True)
     await asyncio.Event().wait()
-asyncio.run(main())
+loop.run(main())
 """
 
 

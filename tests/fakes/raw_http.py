@@ -7,6 +7,7 @@ Knows nothing about the code under test. For an engine that behaves like vLLM se
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -71,8 +72,8 @@ class RawEngine:
         self.url = ""
 
     @asynccontextmanager
-    async def listening(self) -> AsyncIterator[Self]:
-        """Serve for the length of the block, on a free port."""
+    async def listening(self, tls: ssl.SSLContext | None = None) -> AsyncIterator[Self]:
+        """Serve for the length of the block, on a free port; with `tls`, https."""
         tasks: set[asyncio.Task[None]] = set()
 
         def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -80,8 +81,8 @@ class RawEngine:
             tasks.add(task)
             task.add_done_callback(tasks.discard)
 
-        server = await asyncio.start_server(accept, "127.0.0.1", 0)
-        self.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        server = await asyncio.start_server(accept, "127.0.0.1", 0, ssl=tls)
+        self.url = f"{'https' if tls else 'http'}://127.0.0.1:{server.sockets[0].getsockname()[1]}"
         try:
             yield self
         finally:

@@ -147,3 +147,14 @@ def test_a_hub_model_is_shown_without_asking_the_hub() -> None:
     out, _ = shown("name: demo\nmodel: org/model\n")
     assert "--model org/model" in out
     assert "HF_HUB_OFFLINE" not in out
+
+
+def test_revisions_elsewhere_change_no_flag_and_alone_they_have_none() -> None:
+    there = "{name: there, urls: ['http://10.0.0.7:8000/v1'], key_env: NOT_SET_HERE}"
+    plain, _ = shown("name: demo\n")
+    mixed, _ = shown(f"name: demo\nrevisions: [{{name: main}}, {there}]\n")
+    assert mixed == plain
+    alone, _ = shown(f"name: demo\nrevisions: [{there}]\n")
+    assert alone == "no engines: every revision of this file is served elsewhere\n"
+    document, _ = shown(f"name: demo\nrevisions: [{there}]\n", as_json=True)
+    assert json.loads(document) == {"engines": [], "problems": []}

@@ -9,8 +9,10 @@ import time
 from pathlib import Path
 
 import pytest
-from e2e.deployments import alive, serve
+import yaml
+from e2e.deployments import alive, free_port, serve
 from fakes.engine_home import EngineHome, make_engine_home
+from fakes.scripted_engine import ScriptedEngine
 
 from deploy.commands import serve as command
 
@@ -127,3 +129,34 @@ def test_two_starts_on_one_port_the_second_says_so_and_the_first_serves_on(home:
             assert "is in use by another process" in second.said.read_text()
             assert "importing" not in second.said.read_text()
         assert first.get("/health/ready")[0] == 200
+
+
+def test_a_file_of_others_only_serves_without_any_engine(tmp_path: Path) -> None:
+    with ScriptedEngine.start("--served-model-name", "small") as there:
+        file = tmp_path / "relay.yaml"
+        document = {
+            "name": "relay",
+            "revisions": [{"name": "there", "urls": [f"{there.url}/v1"]}],
+            "gateway": {"port": free_port(), "admin_port": free_port()},
+        }
+        file.write_text(yaml.safe_dump(document))
+        with serve(file) as running:
+            running.wait_until_ready()
+            running.wait_until_said("stop     Ctrl-C")
+            assert running.get("/v1/models")[1]["data"][0]["id"] == "small"
+            (revision,) = running.get("/status", admin=True)[1]["revisions"]
+            assert (revision["name"], revision["backends"][0]["state"]) == ("there", "ready")
+            assert running.engines() == []
+            assert running.stop(signal.SIGTERM) == 143
+
+
+def test_a_key_that_is_not_there_is_a_usage_error_before_anything_starts(home: EngineHome) -> None:
+    there = {"name": "there", "urls": ["http://127.0.0.1:1/v1"], "key_env": "NOT_SET_HERE"}
+    for revisions in ([there], [{"name": "main"}, there]):
+        file = home.deployment(revisions=revisions)
+        if len(revisions) == 1:
+            kept = yaml.safe_load(file.read_text())
+            file.write_text(yaml.safe_dump({key: kept[key] for key in ("name", "revisions", "gateway")}))
+        with serve(file) as running:
+            assert running.process.wait(60) == 2
+            assert "key_env: NOT_SET_HERE is not set in the environment" in running.said.read_text()

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 
 import openai
 import pytest
 from fakes.raw_http import Call, RawAnswer, RawClient, RawEngine, ask, fixed, get, post
+from fakes.samples import total
 
 from serving.gateway.keys import KeyEntry, digest_of
 from serving.gateway.keys_file import write_keys
@@ -121,13 +123,15 @@ async def test_who_finds_no_place_waits_and_then_is_served(
     gateway = await make_gateway(engine.url, settings=settings)
     asked = [asyncio.create_task(ask(gateway.public_url, post(CHAT))) for _ in range(4)]
     await eventually(lambda: gateway.state.in_flight == 4)
+    queued = partial(total, gateway.metrics.registry, "teapot_gateway_queued")
+    await eventually(lambda: queued() == 2)
     turned_away = await ask(gateway.public_url, post(CHAT))
     assert error_of(turned_away) == (503, "service_unavailable_error", "queue_full")
     assert turned_away.headers["retry-after"] == "2"
     assert len(engine.calls) == 2
     go_on.set()
     assert [answer.status for answer in await asyncio.gather(*asked)] == [200] * 4
-    assert gateway.state.in_flight == 0
+    assert (gateway.state.in_flight, queued()) == (0, 0)
 
 
 async def test_who_waits_too_long_is_told_so_and_reaches_no_engine(

@@ -33,5 +33,5 @@ def test_ready_with_one_ready_engine_takes_requests() -> None:
 
 def test_the_document_of_a_new_gateway_is_empty_but_whole() -> None:
     assert GatewayState("demo").document() == {
-        "name": "demo", "state": "starting", "revisions": [], "modes": [],
+        "name": "demo", "state": "starting", "revisions": [], "modes": [], "prometheus": None,
     }  # fmt: skip

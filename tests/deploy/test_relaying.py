@@ -1,0 +1,67 @@
+"""A deployment that starts no engine: the gateway in front of what others serve, from up to down."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import yaml
+from fakes.raw_http import RawEngine, ask, fixed, get, post
+
+from deploy.relaying import Relaying
+from serving.config.load import load_deployment
+from serving.console import Console
+
+CHAT = "/v1/chat/completions"
+OK = fixed(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}")
+
+
+@pytest.fixture
+async def engine() -> AsyncIterator[RawEngine]:
+    async with RawEngine().listening() as running:
+        running.answer = OK
+        yield running
+
+
+def relaying(folder: Path, *urls: str, **gateway: object) -> Relaying:
+    file = folder / "relay.yaml"
+    document = {
+        "name": "relay",
+        "revisions": [{"name": "there", "urls": [f"{url}/v1" for url in urls], "key_file": "key"}],
+        "gateway": {"port": 0, "admin_port": 0, **gateway},
+    }
+    file.write_text(yaml.safe_dump(document))
+    (folder / "key").write_text("sk-own")
+    deployment, _ = load_deployment(file)
+    return Relaying(deployment, folder, Console(out=io.StringIO(), err=io.StringIO()))
+
+
+def said(stack: Relaying) -> str:
+    return stack.console.err.getvalue()  # type: ignore[attr-defined]
+
+
+async def test_it_serves_at_once_from_those_that_answer(engine: RawEngine, tmp_path: Path) -> None:
+    stack = relaying(tmp_path, engine.url, "http://127.0.0.1:1")
+    await stack.up()
+    assert "no engines of its own; 1 of 2 backends elsewhere answer" in said(stack)
+    url = stack.gateway.public_url
+    assert (await ask(url, get("/health/ready"))).status == 200
+    assert (await ask(url, post(CHAT))).body == b"{}"
+    assert engine.calls[-1].header("Authorization") == "Bearer sk-own"
+    await stack.down()
+    with pytest.raises(ConnectionRefusedError):
+        await ask(url, get("/health/live"))
+
+
+async def test_it_does_not_end_when_nobody_answers(tmp_path: Path) -> None:
+    stack = relaying(tmp_path, "http://127.0.0.1:1")
+    await stack.up()
+    ended = asyncio.create_task(stack.ended())
+    assert (await ask(stack.gateway.public_url, get("/health/ready"))).status == 503
+    await asyncio.sleep(0)
+    assert not ended.done()
+    ended.cancel()
+    await stack.down()
