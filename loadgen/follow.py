@@ -41,6 +41,8 @@ class Follow:
     limits: Limits = field(default_factory=Limits)
     machine: str = field(default_factory=machine)
     _session: Session | None = None
+    _busy: bool = False
+    """From the order to play until the account is given."""
     _stopped: bool = False
     """Told to stop since the latest order to play, perhaps before there was a session to tell."""
     _go: AsyncResult = field(default_factory=AsyncResult)
@@ -53,7 +55,11 @@ class Follow:
 
     def hear(self, kind: str, data: Mapping[str, Any]) -> None:
         """Take a message; it returns at once."""
-        if kind == PLAY:
+        if kind == PLAY and self._busy:
+            told = "this worker has not come to the end of the run before; start it anew"
+            self.say(DONE, {"account": None, "live": Live().to_wire(), "error": told})
+        elif kind == PLAY:
+            self._busy = True
             self._go, self._given, self._stopped = AsyncResult(), AsyncResult(), False
             gevent.spawn(self._play, data)
         elif kind == GIVEN:
@@ -108,7 +114,7 @@ class Follow:
         except Exception as error:  # noqa: BLE001 - the border of this process: the leading one must hear of it
             told["error"] = f"{type(error).__name__}: {error}"
         finally:
-            self._session = None
+            self._session, self._busy = None, False
             self.say(DONE, told)
 
     def _begin(self, offset_ns: int) -> int:

@@ -21,6 +21,7 @@ from loadgen.dispatch import Ended
 from loadgen.limits import Limits
 from loadgen.live import Live, together
 from loadgen.messages import DONE, GIVEN, GO, NEED, PLAY, READY, RECORDS, STOP, machine
+from loadgen.patience import TELL_S, Patience
 from loadgen.run_folder import Account, RunFolder
 from loadgen.scrape import Scraper
 from loadgen.server_metrics import ServerSample
@@ -28,8 +29,6 @@ from loadgen.server_metrics import ServerSample
 LEAD_S = 0.3
 """From the word to begin until the first intended time: messages take a moment."""
 POLL_S = 0.02
-TELL_S = 5.0
-"""What a worker gets beyond its drain, to tell how it went."""
 
 Tell = Callable[[str, Mapping[str, Any], str], None]
 """Sends a message of a kind to a worker."""
@@ -43,6 +42,18 @@ class _Worker:
     account: Account | None = None
     error: str | None = None
     done: bool = False
+    changed_s: float = 0.0
+    """When it last said something new."""
+
+    def show(self, live: Live, now_s: float) -> None:
+        """Take its figures."""
+        if _progress(live) != _progress(self.live):
+            self.changed_s = now_s
+        self.live = live
+
+
+def _progress(live: Live) -> tuple[int, ...]:
+    return live.sent, live.in_flight, live.unread, live.warmup
 
 
 @dataclass(slots=True)
@@ -56,10 +67,14 @@ class Lead:
     tell: Tell
     alive: Callable[[str], bool] = lambda _: True
     limits: Limits = field(default_factory=Limits)
+    tell_s: float = TELL_S
+    """What a worker gets beyond all limits before it counts as lost; see `loadgen.patience`."""
+    now_s: Callable[[], float] = time.monotonic
     errors: list[str] = field(default_factory=list)
     _by_id: dict[str, _Worker] = field(default_factory=dict)
     _mail: deque[tuple[str, str, Mapping[str, Any]]] = field(default_factory=deque)
     _stops: int = 0
+    _stopped_s: float = 0.0
     _done: bool = False
     _other_clocks: int = 0
 
@@ -69,8 +84,9 @@ class Lead:
     def hear(self, kind: str, worker: str, data: Mapping[str, Any]) -> None:
         """Take a worker's message."""
         one = self._by_id.get(worker)
-        if one is None:
+        if one is None or one.done:
             return
+        one.changed_s = self.now_s()
         if kind == READY:
             one.ready = True
         elif kind == NEED:
@@ -87,7 +103,7 @@ class Lead:
     def hear_live(self, worker: str, wire: Mapping[str, Any]) -> None:
         """Take what a worker has come to so far."""
         if worker in self._by_id and not self._by_id[worker].done:
-            self._by_id[worker].live = Live.from_wire(wire)
+            self._by_id[worker].show(Live.from_wire(wire), self.now_s())
 
     def live(self) -> Live:
         """All workers together."""
@@ -96,6 +112,7 @@ class Lead:
     def stop(self, *, wait: bool = True) -> None:
         """End the sending; a second call cuts what is in flight."""
         self._stops += 1
+        self._stopped_s = self.now_s()
         for worker in self.workers:
             self.tell(STOP, {"cut": self._stops > 1}, worker)
         while wait and not self._done:
@@ -118,16 +135,19 @@ class Lead:
 
             origin_ns = manifest.clock["perf_counter_ns"]
             scraper = Scraper(manifest.metrics_urls, origin_ns=origin_ns, sink=keep)
+            patience = Patience.of(
+                manifest.workload["arrival"], self.folder.timetable(), self.limits, tell_s=self.tell_s
+            )
             self._begin()
             if self._stops:
                 self.stop(wait=False)
-            self._wait_for(lambda worker: worker.ready or worker.done)
+            self._wait_for(lambda worker: worker.ready, patience)
             scraper.edge()
             scraper.start()
             start_ns = time.perf_counter_ns() + round(LEAD_S * 1e9)
             for worker in self.workers:
                 self.tell(GO, {"start_ns": start_ns}, worker)
-            self._wait_for(lambda worker: worker.done)
+            self._wait_for(lambda worker: worker.done, patience, started_s=self.now_s() + LEAD_S)
             scraper.edge()
             scraper.stop()
         account = self._account(start_ns - origin_ns)
@@ -139,6 +159,7 @@ class Lead:
     def _begin(self) -> None:
         for worker, one in self._by_id.items():
             self._out(one).path.mkdir(exist_ok=True)
+            one.changed_s = self.now_s()
             order = {
                 "folder": str(self.folder.path.resolve()),
                 "worker": one.number,
@@ -154,13 +175,33 @@ class Lead:
         texts = {name: (self.folder.path / name).read_text() for name in ("manifest.json", "timetable.jsonl")}
         self.tell(GIVEN, texts, worker)
 
-    def _wait_for(self, there: Callable[[_Worker], bool]) -> None:
-        """Wait until it is so for every worker; one that is gone is done with an error."""
-        while not all(there(worker) for worker in self._by_id.values()):
+    def _wait_for(
+        self, there: Callable[[_Worker], bool], patience: Patience, *, started_s: float | None = None
+    ) -> None:
+        """Wait until it is so for every worker; one that is gone, or overdue, is done with an error."""
+        while waiting := [each for each in self._by_id.items() if not (each[1].done or there(each[1]))]:
             gevent.sleep(POLL_S)
-            for worker, one in self._by_id.items():
-                if not one.done and not self.alive(worker):
+            now_s = self.now_s()
+            for worker, one in waiting:
+                if one.done:
+                    continue
+                if not self.alive(worker):
                     one.done, one.error = True, f"worker {one.number} is gone"
+                elif now_s > self._due_s(one, patience, started_s):
+                    silent_s = now_s - one.changed_s
+                    one.done = True
+                    one.error = (
+                        f"worker {one.number} lives, but has got no further for {silent_s:.0f} s and is not"
+                        " waited for; its own log may say why, and it should be started anew"
+                    )
+                    self.tell(STOP, {"cut": True}, worker)
+
+    def _due_s(self, one: _Worker, patience: Patience, started_s: float | None) -> float:
+        if self._stops:
+            return patience.due_after_stop_s(one.changed_s, stopped_s=self._stopped_s, cut=self._stops > 1)
+        if started_s is None:
+            return patience.due_before_start_s(one.changed_s)
+        return patience.due_s(one.changed_s, started_s=started_s)
 
     def _account(self, measure_start_ns: int) -> Account:
         """All workers' accounts as one: the sum of what was sent, the worst of everything else."""

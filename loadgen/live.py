@@ -16,7 +16,7 @@ from loadgen.stats.goodput import verdicts
 from loadgen.stats.histogram import Histogram
 from loadgen.stats.plan import Slo
 
-COUNTS = ("ok", "failed", "cut", "good", "output_tokens")
+COUNTS = ("ok", "failed", "cut", "good", "judged", "output_tokens")
 LATENCIES = ("ttft", "tpot", "itl", "e2e", "lag")
 Group = tuple[str, int | None]
 """A kind of prompt and a stage of the arrivals (None: the run has no stages)."""
@@ -30,7 +30,9 @@ class Tally:
     failed: int = 0
     cut: int = 0
     good: int = 0
-    """Met every objective; 0 where none is asked for."""
+    """Met every objective."""
+    judged: int = 0
+    """Of which objectives were asked: all that ended, or none."""
     output_tokens: int = 0
     ttft: Histogram = field(default_factory=Histogram)
     tpot: Histogram = field(default_factory=Histogram)
@@ -45,6 +47,7 @@ class Tally:
         setattr(made, record.outcome, 1)
         _add(made.lag, schedule_lag_s(record))
         met = verdicts(record, slo)
+        made.judged = int(bool(met))
         made.good = int(any(met.values()) and all(one is not False for one in met.values()))
         if record.outcome != "ok":
             return made
@@ -63,8 +66,8 @@ class Tally:
 
     @property
     def goodput_ratio(self) -> float | None:
-        """Good of ended ones; None of nothing. The summary's is of all intended ones."""
-        return self.good / self.ended if self.ended else None
+        """Good of ended ones; None of nothing, and without objectives. The summary's is of all intended."""
+        return self.good / self.judged if self.judged else None
 
     def merge(self, other: Tally) -> None:
         """Add another one, exactly."""

@@ -37,7 +37,8 @@ def view(live: Live, *, before: Live, over_s: float, elapsed_s: float) -> View:
 
 
 def _figures(tally: Tally) -> dict[str, Any]:
-    counts = {name: getattr(tally, name) for name in ("ok", "failed", "cut", "good")}
+    counts = {name: getattr(tally, name) for name in ("ok", "failed", "cut")}
+    counts["good"] = tally.good if tally.judged else None
     latencies = {f"{name}_s": _latency(getattr(tally, name)) for name in LATENCIES}
     return counts | {"goodput_ratio": tally.goodput_ratio} | latencies
 
@@ -53,14 +54,15 @@ def _latency(histogram: Histogram) -> dict[str, Any]:
 def line(shown: View) -> str:
     """One line for a terminal."""
     failed = f", {shown['failed']} failed" if shown["failed"] else ""
+    ratio = shown["goodput_ratio"]
+    good = "" if ratio is None else f" | good {_percent(ratio)}"
     return (
         f"{shown['elapsed_s']:.0f} s: {shown['sent_per_s']:.1f}/s sent, {shown['in_flight']} in flight,"
         f" {shown['ok']} ok{failed}"
         f" | TTFT {_ms(shown, 'ttft_s', 'p50')} p95 {_ms(shown, 'ttft_s', 'p95')}"
         f" | TPOT {_ms(shown, 'tpot_s', 'p50')}"
         f" | {shown['output_tokens_per_s']:.0f} tok/s"
-        f" | lag {_ms(shown, 'lag_s', 'max')}"
-        f" | good {_percent(shown['goodput_ratio'])}"
+        f" | lag {_ms(shown, 'lag_s', 'max')}{good}"
     )
 
 

@@ -71,12 +71,17 @@ COUNTS = (
     Count("teapot_load_requests", "counter", _ENDED, lambda t: t.ok, "ok"),
     Count("teapot_load_requests", "counter", _ENDED, lambda t: t.failed, "failed"),
     Count("teapot_load_requests", "counter", _ENDED, lambda t: t.cut, "cut"),
-    Count("teapot_load_good_requests", "counter", "Those that met every objective.", lambda t: t.good),
+    Count(
+        "teapot_load_good_requests",
+        "counter",
+        "Those that met every objective; absent without objectives.",
+        lambda t: t.good if t.judged else None,
+    ),
     Count("teapot_load_output_tokens", "counter", "Tokens of complete answers.", lambda t: t.output_tokens),
     Count(
         "teapot_load_goodput_ratio",
         "gauge",
-        "Good requests / ended ones so far, 0 to 1; absent before the first.",
+        "Good requests / ended ones so far, 0 to 1; absent before the first, and without objectives.",
         lambda t: t.goodput_ratio,
     ),
 )

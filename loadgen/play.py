@@ -67,19 +67,19 @@ class Play:
     def run(self, folder: RunFolder, *, heard: Callable[[Heard], None], exporter_port: str) -> Ended:
         """Play a prepared folder; it is whole when this returns. Raises: TeapotError."""
         manifest = folder.manifest()
-        playing = self._on = self._player(folder, manifest, heard)
-        if self._stopped:
-            playing.stop(wait=False)
-        watch = self._watch = Watch(playing.live, folder, self.show)
-        try:
-            with self._exported(playing.live, folder, manifest, exporter_port):
-                watch.start()
-                try:
-                    ended = playing.run()
-                finally:
-                    watch.stop()
-        finally:
-            self._on = None
+        playing = self._player(folder, manifest, heard)
+        with self._exported(playing.live, folder, manifest, exporter_port):
+            # From here on it is a run: until here the figures of the one before are shown.
+            self._on = playing
+            if self._stopped:
+                playing.stop(wait=False)
+            watch = self._watch = Watch(playing.live, folder, self.show)
+            watch.start()
+            try:
+                ended = playing.run()
+            finally:
+                watch.stop()
+                self._on = None
         if isinstance(playing, Lead):
             for error in playing.errors:
                 self.say(error)

@@ -128,7 +128,7 @@ def _manifest(
         target=request.target.url,
         model=probed.model,
         metrics_urls=request.metrics_urls,
-        exact_prompts=all(prompt.input_tokens is not None for prompt in prompts),
+        exact_prompts=probed.count is not None,
         continuous_usage=probed.continuous_usage,
         clock={"perf_counter_ns": time.perf_counter_ns(), "unix_ns": time.time_ns()},
         versions=_versions(),

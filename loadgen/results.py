@@ -24,6 +24,9 @@ from serving.errors import EXIT_INVALID_MEASUREMENT, EXIT_OK
 MAX_CPU_RATIO = 0.8
 """Above this share of a core the generator may itself be what is slow."""
 
+WRITTEN = ("random_tokens", "shared_prefix", "multi_turn", "trace")
+"""Kinds of prompts that are written to a length."""
+
 
 @dataclass(frozen=True, slots=True)
 class Result:
@@ -130,6 +133,16 @@ def _notes(manifest: Manifest, account: Account | None) -> list[str]:
             f"{account.other_clocks} of {account.workers} sending processes have a clock of their own:"
             " only intervals within their records are exact"
         )
-    if not manifest.exact_prompts and manifest.workload["prompts"]["kind"] == "random_tokens":
-        notes.append("prompt lengths are approximate: the target has no /tokenize")
-    return notes
+    return notes if manifest.exact_prompts else notes + _approximate(manifest.workload["prompts"])
+
+
+def _approximate(prompts: Mapping[str, Any]) -> list[str]:
+    """Which of the lengths asked for could only be met roughly, for want of the target's tokenizer."""
+    parts = [part["prompts"] for part in prompts["of"]] if prompts["kind"] == "mix" else [prompts]
+    lengths = []
+    if any(part["kind"] in WRITTEN for part in parts):
+        lengths.append("prompt lengths are approximate")
+    if any(part["kind"] == "sharegpt" and part["output_tokens"] is None for part in parts):
+        lengths.append("answers were asked to be about as long as the file's")
+    told = ", and ".join(lengths)
+    return [f"{told}: the target has no /tokenize"] if told else []

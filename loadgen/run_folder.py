@@ -36,7 +36,7 @@ class Manifest:
     model: str
     metrics_urls: tuple[str, ...]
     exact_prompts: bool
-    """Whether prompt lengths were verified with the target's tokenizer before the run."""
+    """Whether lengths were made with the target's own tokenizer before the run."""
     continuous_usage: bool
     clock: Mapping[str, int]
     """The origin of all stamps: `perf_counter_ns` and `unix_ns` of the same moment."""

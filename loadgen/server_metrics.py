@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
@@ -17,11 +18,12 @@ from loadgen.stats.plan import ServerView
 
 SERVER_SCHEMA = 1
 CACHE_CONFIG = "vllm:cache_config_info"
+STARTED = "process_start_time_seconds"
 GAUGES = (
     "vllm:num_requests_running",
     "vllm:num_requests_waiting",
     "vllm:kv_cache_usage_perc",
-    "process_start_time_seconds",
+    STARTED,
 )
 COUNTERS = (
     "vllm:prefix_cache_queries_total",
@@ -110,83 +112,111 @@ def _name(line: str) -> str:
 def server_view(samples: Iterable[ServerSample]) -> ServerView | None:
     """What the servers say of the measured phase; None if they were not read at its two edges.
 
-    Increases are taken between the first and last edge of each URL and added up over the URLs.
+    Increases are taken between the first and last edge of each URL and added up over the URLs; of a server
+    that restarted in between there are none.
     """
-    good = [sample for sample in samples if sample.error is None]
-    pairs = _edges(good)
-    if not pairs:
+    spans = _spans([sample for sample in samples if sample.error is None])
+    if not spans:
         return None
-    inside = [
-        sample
-        for sample in good
-        if any(a.url == sample.url and a.t_ns <= sample.t_ns <= b.t_ns for a, b in pairs)
-    ]
+    inside = [sample for span in spans for sample in span.samples]
     queries, hits = (
-        _grew(pairs, "vllm:prefix_cache_queries_total"),
-        _grew(pairs, "vllm:prefix_cache_hits_total"),
+        _grew(spans, "vllm:prefix_cache_queries_total"),
+        _grew(spans, "vllm:prefix_cache_hits_total"),
     )
     return ServerView(
-        requests=_whole(_grew(pairs, "vllm:e2e_request_latency_seconds_count")),
-        ttft_mean_s=_mean(pairs, "vllm:time_to_first_token_seconds"),
-        tpot_mean_s=_mean(pairs, "vllm:request_time_per_output_token_seconds"),
-        itl_mean_s=_mean(pairs, "vllm:inter_token_latency_seconds"),
-        e2e_mean_s=_mean(pairs, "vllm:e2e_request_latency_seconds"),
-        queue_mean_s=_mean(pairs, "vllm:request_queue_time_seconds"),
-        prefill_mean_s=_mean(pairs, "vllm:request_prefill_time_seconds"),
-        decode_mean_s=_mean(pairs, "vllm:request_decode_time_seconds"),
-        prompt_tokens=_whole(_grew(pairs, "vllm:prompt_tokens_total")),
-        output_tokens=_whole(_grew(pairs, "vllm:generation_tokens_total")),
+        requests=_whole(_grew(spans, "vllm:e2e_request_latency_seconds_count")),
+        ttft_mean_s=_mean(spans, "vllm:time_to_first_token_seconds"),
+        tpot_mean_s=_mean(spans, "vllm:request_time_per_output_token_seconds"),
+        itl_mean_s=_mean(spans, "vllm:inter_token_latency_seconds"),
+        e2e_mean_s=_mean(spans, "vllm:e2e_request_latency_seconds"),
+        queue_mean_s=_mean(spans, "vllm:request_queue_time_seconds"),
+        prefill_mean_s=_mean(spans, "vllm:request_prefill_time_seconds"),
+        decode_mean_s=_mean(spans, "vllm:request_decode_time_seconds"),
+        prompt_tokens=_whole(_grew(spans, "vllm:prompt_tokens_total")),
+        output_tokens=_whole(_grew(spans, "vllm:generation_tokens_total")),
         prefix_cache_hit_ratio=hits / queries if hits is not None and queries else None,
-        preemptions=_whole(_grew(pairs, "vllm:num_preemptions_total")),
+        preemptions=_whole(_grew(spans, "vllm:num_preemptions_total")),
         kv_cache_usage_max_ratio=_peak(inside, "vllm:kv_cache_usage_perc", combine=max),
         running_max=_whole(_peak(inside, "vllm:num_requests_running", combine=sum)),
         waiting_max=_whole(_peak(inside, "vllm:num_requests_waiting", combine=sum)),
         prompt_tokens_by_source={
-            source: round(grew) for source, grew in _grew_by_label(pairs, SOURCES).items()
+            source: round(grew) for source, grew in _grew_by_label(spans, SOURCES).items()
         },
-        **_acceptance(pairs),
-        restarted=_restarted(pairs),
-        cache_config=next((b.cache_config for _, b in pairs if b.cache_config), {}),
+        **_acceptance(spans),
+        restarted=_restarted(spans),
+        cache_config=next((span.after.cache_config for span in spans if span.after.cache_config), {}),
     )
 
 
-Pair = tuple[ServerSample, ServerSample]
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """One server's samples from its first edge to its last, in the order of time."""
+
+    samples: tuple[ServerSample, ...]
+
+    @property
+    def before(self) -> ServerSample:
+        return self.samples[0]
+
+    @property
+    def after(self) -> ServerSample:
+        return self.samples[-1]
+
+    @property
+    def restarted(self) -> bool | None:
+        """Whether another process answers at some sample, or a counter fell between two; None where no
+        start time is told (with several API servers vLLM tells none) and no counter fell."""
+        starts = {sample.series[STARTED] for sample in self.samples if STARTED in sample.series}
+        if len(starts) > 1 or any(_fell(a, b) for a, b in pairwise(self.samples)):
+            return True
+        return False if STARTED in self.before.series and STARTED in self.after.series else None
 
 
-def _edges(samples: Sequence[ServerSample]) -> list[Pair]:
-    edges: dict[str, list[ServerSample]] = {}
-    for sample in samples:
-        if sample.edge:
-            edges.setdefault(sample.url, []).append(sample)
-    return [(found[0], found[-1]) for found in edges.values() if len(found) > 1]
+def _spans(samples: Sequence[ServerSample]) -> list[_Span]:
+    by_url: dict[str, list[ServerSample]] = {}
+    for sample in sorted(samples, key=lambda sample: sample.t_ns):
+        by_url.setdefault(sample.url, []).append(sample)
+    spans = []
+    for found in by_url.values():
+        edges = [number for number, sample in enumerate(found) if sample.edge]
+        if len(edges) > 1:
+            spans.append(_Span(tuple(found[edges[0] : edges[-1] + 1])))
+    return spans
 
 
-def _grew(pairs: Sequence[Pair], name: str) -> float | None:
-    """By how much a counter grew over all URLs; None where one of them does not have it, or was reset."""
+def _fell(before: ServerSample, after: ServerSample) -> bool:
+    """Whether a counter is lower, or gone; a reading with no series at all tells nothing."""
+    return bool(after.series) and any(
+        after.series.get(name, 0.0) < value for name, value in before.series.items() if name not in GAUGES
+    )
+
+
+def _grew(spans: Sequence[_Span], name: str) -> float | None:
+    """By how much a counter grew over all URLs; None where one of them does not have it, or restarted."""
     total = 0.0
-    for before, after in pairs:
-        if name not in after.series or after.series[name] < before.series.get(name, 0.0):
+    for span in spans:
+        if name not in span.after.series or span.restarted:
             return None
-        total += after.series[name] - before.series.get(name, 0.0)
+        total += span.after.series[name] - span.before.series.get(name, 0.0)
     return total
 
 
-def _grew_by_label(pairs: Sequence[Pair], name: str) -> dict[str, float]:
+def _grew_by_label(spans: Sequence[_Span], name: str) -> dict[str, float]:
     """By how much each of a counter's label values grew; one that was reset is left out."""
-    values = sorted({key for pair in pairs for key in pair[1].series if key.startswith(f"{name}{{")})
-    grew = {key[len(name) + 1 : -1]: _grew(pairs, key) for key in values}
+    values = sorted({key for span in spans for key in span.after.series if key.startswith(f"{name}{{")})
+    grew = {key[len(name) + 1 : -1]: _grew(spans, key) for key in values}
     return {value: growth for value, growth in grew.items() if growth is not None}
 
 
-def _acceptance(pairs: Sequence[Pair]) -> dict[str, Any]:
+def _acceptance(spans: Sequence[_Span]) -> dict[str, Any]:
     """Of speculation: accepted / drafted tokens, tokens a step (with the one that is always right), and
     for each draft position the share of steps that got that far. Empty where nothing was drafted."""
-    drafts = _grew(pairs, "vllm:spec_decode_num_drafts_total")
-    drafted = _grew(pairs, "vllm:spec_decode_num_draft_tokens_total")
-    accepted = _grew(pairs, "vllm:spec_decode_num_accepted_tokens_total")
+    drafts = _grew(spans, "vllm:spec_decode_num_drafts_total")
+    drafted = _grew(spans, "vllm:spec_decode_num_draft_tokens_total")
+    accepted = _grew(spans, "vllm:spec_decode_num_accepted_tokens_total")
     if not drafts or not drafted or accepted is None:
         return {}
-    by_position = {int(position): grew for position, grew in _grew_by_label(pairs, POSITIONS).items()}
+    by_position = {int(position): grew for position, grew in _grew_by_label(spans, POSITIONS).items()}
     return {
         "acceptance_ratio": accepted / drafted,
         "acceptance_length": 1 + accepted / drafts,
@@ -194,8 +224,8 @@ def _acceptance(pairs: Sequence[Pair]) -> dict[str, Any]:
     }
 
 
-def _mean(pairs: Sequence[Pair], histogram: str) -> float | None:
-    total, count = _grew(pairs, f"{histogram}_sum"), _grew(pairs, f"{histogram}_count")
+def _mean(spans: Sequence[_Span], histogram: str) -> float | None:
+    total, count = _grew(spans, f"{histogram}_sum"), _grew(spans, f"{histogram}_count")
     return total / count if total is not None and count else None
 
 
@@ -210,10 +240,10 @@ def _peak(
     return max((combine(values.values()) for values in by_second.values()), default=None)
 
 
-def _restarted(pairs: Sequence[Pair]) -> bool | None:
-    name = "process_start_time_seconds"
-    known = [(a.series[name], b.series[name]) for a, b in pairs if name in a.series and name in b.series]
-    return any(a != b for a, b in known) if known else None
+def _restarted(spans: Sequence[_Span]) -> bool | None:
+    """Of any server; None if that is not known of all."""
+    each = [span.restarted for span in spans]
+    return True if True in each else None if None in each else False
 
 
 def _whole(value: float | None) -> int | None:

@@ -17,12 +17,12 @@ from serving.errors import UsageError
 MS = 1_000_000
 
 
-def live() -> Live:
+def live(slo: Slo = Slo(ttft_s=0.1)) -> Live:  # noqa: B008 - frozen
     made = Live(sent=5, in_flight=2)
     for number, ttft_ms in enumerate((40, 60, 400)):
         output = (ttft_ms * MS, (ttft_ms + 20) * MS)
         record = RequestRecord(0, "measure", "any", "ok", -MS, 0, 9, output_ns=output, output_tokens=3)
-        made.add(("any", number % 2), Tally.of(record, Slo(ttft_s=0.1)))
+        made.add(("any", number % 2), Tally.of(record, slo))
     return made
 
 
@@ -62,6 +62,12 @@ def test_before_anything_has_ended_there_is_no_latency_and_no_goodput() -> None:
     names = {name for name, _, _ in page(Live())}
     assert "teapot_load_in_flight" in names
     assert not any("ttft" in name or "goodput" in name for name in names)
+
+
+def test_without_objectives_there_is_no_goodput() -> None:
+    names = {name for name, _, _ in page(live(Slo()))}
+    assert "teapot_load_requests_total" in names
+    assert not any("good" in name for name in names)
 
 
 def test_a_port_that_is_taken_is_an_error_or_done_without() -> None:

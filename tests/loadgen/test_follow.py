@@ -37,6 +37,24 @@ def test_a_folder_without_a_run_is_an_error_that_the_lead_hears(tmp_path: Path) 
     assert not follow.playing
 
 
+def test_a_worker_that_is_not_done_with_a_run_takes_no_other(tmp_path: Path) -> None:
+    said: list[tuple[str, Mapping[str, Any]]] = []
+    follow = Follow(say=lambda kind, data: said.append((kind, data)))
+    follow.hear(PLAY, order(tmp_path))
+    follow.hear(PLAY, order(tmp_path))
+    ((kind, told),) = said
+    assert kind == DONE
+    assert "has not come to the end of the run before" in told["error"]
+    deadline = time.monotonic() + 10
+    while len(said) < 2 and time.monotonic() < deadline:
+        gevent.sleep(0.01)
+    follow.hear(PLAY, order(tmp_path))  # now it is done with it
+    assert len(said) == 2
+    while len(said) < 3 and time.monotonic() < deadline:
+        gevent.sleep(0.01)
+    assert "manifest.json" in said[2][1]["error"]
+
+
 def test_a_stop_without_a_run_is_nothing() -> None:
     follow = Follow(say=lambda *_: None)
     follow.hear(STOP, {"cut": True})

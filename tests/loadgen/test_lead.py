@@ -11,9 +11,10 @@ import pytest
 from fakes.scripted_engine import ScriptedEngine
 
 from loadgen.follow import Follow
-from loadgen.lead import Lead, worker_folder
+from loadgen.lead import POLL_S, Lead, worker_folder
+from loadgen.limits import Limits
 from loadgen.live import Live
-from loadgen.messages import STOP
+from loadgen.messages import DONE, PLAY, READY, STOP
 from loadgen.prepare import Request, prepare
 from loadgen.run_folder import RunFolder
 from loadgen.target import parse_target
@@ -28,7 +29,10 @@ class Team:
 
     def __init__(self, folder: RunFolder, number: int, *, elsewhere: tuple[int, ...] = ()) -> None:
         self.gone: set[str] = set()
+        self.mute: set[str] = set()
+        """Live and are told, and are not heard to be done."""
         self.told: list[tuple[str, str]] = []
+        self.heard: list[tuple[str, str]] = []
         self.follows = {f"w{n}": self._follow(f"w{n}", n in elsewhere) for n in range(number)}
         self.lead = Lead(folder, list(self.follows), self._tell, lambda worker: worker not in self.gone)
 
@@ -39,8 +43,9 @@ class Team:
         return made
 
     def _hear(self, kind: str, worker: str, data: Mapping[str, Any]) -> None:
-        if worker not in self.gone:
+        if worker not in self.gone and not (worker in self.mute and kind == DONE):
             self.lead.hear(kind, worker, data)
+            self.heard.append((kind, worker))
 
     def _tell(self, kind: str, data: Mapping[str, Any], worker: str) -> None:
         self.told.append((kind, worker))
@@ -130,6 +135,113 @@ def test_a_worker_that_is_gone_is_told_and_the_others_records_are_kept(
     team.follows["w1"].stop(cut=True)
     while team.follows["w1"].playing:
         gevent.sleep(0.01)
+
+
+class Clock:
+    """One that a test sets."""
+
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def pass_by(self, seconds: float) -> None:
+        """Let time go on, and the lead look at it."""
+        self.now += seconds
+        gevent.sleep(5 * POLL_S)
+
+
+LIMITS = Limits(total_s=1000, connect_s=10, drain_s=100)
+TELL_S = 1.0
+"""A worker may be silent for 111 s once all is sent, and for 1011 s in its warm-up."""
+
+
+def test_a_worker_that_lives_and_never_tells_is_not_waited_for(
+    engine: ScriptedEngine, workload: Make, run_dir: Path
+) -> None:
+    team, clock = Team(folder_for(engine, workload(), run_dir), 2), Clock()
+    team.mute.add("w1")
+    team.lead.limits, team.lead.tell_s, team.lead.now_s = LIMITS, TELL_S, clock
+    running = gevent.spawn(team.lead.run)
+    while (DONE, "w0") not in team.heard or team.follows["w1"].playing:
+        gevent.sleep(0.01)
+        assert not running.ready()
+    clock.pass_by(110)
+    assert not running.ready()
+    clock.pass_by(2)
+    assert running.get(timeout=10) == "worker_lost"
+    (error,) = team.lead.errors
+    assert error.startswith("worker 1 lives, but has got no further for 112 s")
+    assert [worker for kind, worker in team.told if kind == STOP] == ["w1"]
+    # What it wrote before it fell silent is kept.
+    assert sorted(record.index for record in team.lead.folder.records()) == list(range(6))
+
+
+def silent_lead(folder: RunFolder, clock: Clock, told: list[tuple[str, bool]]) -> Lead:
+    """A lead of one worker that lives and says nothing of its own accord; `told` gets kinds and cuts."""
+
+    def tell(kind: str, data: Mapping[str, Any], _: str) -> None:
+        told.append((kind, data.get("cut", False)))
+
+    return Lead(folder, ["w0"], tell, limits=LIMITS, tell_s=TELL_S, now_s=clock)
+
+
+def test_a_worker_that_never_begins_is_not_waited_for(
+    engine: ScriptedEngine, workload: Make, run_dir: Path
+) -> None:
+    told: list[tuple[str, bool]] = []
+    clock = Clock()
+    lead = silent_lead(folder_for(engine, workload(), run_dir), clock, told)
+    running = gevent.spawn(lead.run)
+    gevent.sleep(0.1)
+    clock.pass_by(1010)
+    assert not running.ready()
+    clock.pass_by(2)
+    assert running.get(timeout=10) == "worker_lost"
+    assert told[:2] == [(PLAY, False), (STOP, True)]
+
+
+def test_a_worker_that_gets_on_is_waited_for_however_long(
+    engine: ScriptedEngine, workload: Make, run_dir: Path
+) -> None:
+    clock = Clock()
+    lead = silent_lead(folder_for(engine, workload(), run_dir), clock, [])
+    running = gevent.spawn(lead.run)
+    gevent.sleep(0.1)
+    lead.hear(READY, "w0", {})
+    for unread in range(5, 0, -1):
+        clock.pass_by(100)
+        assert not running.ready()
+        lead.hear_live("w0", Live(sent=20, unread=unread).to_wire())
+    clock.pass_by(100)
+    lead.hear_live("w0", Live(sent=20, unread=1).to_wire())  # nothing new
+    assert not running.ready()
+    clock.pass_by(12)
+    assert running.get(timeout=10) == "worker_lost"
+
+
+def test_two_stops_shorten_the_wait_for_a_worker_that_does_not_heed_them(
+    engine: ScriptedEngine, workload: Make, run_dir: Path
+) -> None:
+    slow = workload(arrival={"process": "constant", "rate": "1/min", "requests": 5})
+    clock = Clock()
+    lead = silent_lead(folder_for(engine, slow, run_dir), clock, [])
+    running = gevent.spawn(lead.run)
+    gevent.sleep(0.1)
+    lead.hear(READY, "w0", {})
+    clock.pass_by(200)  # sends are still to come
+    assert not running.ready()
+    lead.stop(wait=False)
+    lead.stop(wait=False)
+    clock.pass_by(12)
+    assert running.get(timeout=10) == "worker_lost"
+
+
+def test_what_a_worker_says_after_it_was_given_up_counts_for_nothing() -> None:
+    lead = Lead(RunFolder(Path("nowhere")), ["a"], lambda *_: None)
+    lead.hear(DONE, "a", {"live": Live(sent=4).to_wire(), "account": None, "error": "ill"})
+    lead.hear(DONE, "a", {"live": Live(sent=9).to_wire(), "account": None, "error": None})
+    assert lead.live().sent == 4
 
 
 def test_figures_of_a_worker_count_until_it_has_told_its_last() -> None:

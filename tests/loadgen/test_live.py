@@ -41,6 +41,9 @@ def test_a_failed_request_is_in_no_latency_but_the_lag() -> None:
 def test_good_needs_an_objective_and_every_one_met() -> None:
     assert Tally.of(record(25), SLO).good == 0
     assert Tally.of(record(15), Slo()).good == 0
+    assert Tally.of(record(15), Slo()).goodput_ratio is None
+    assert Tally.of(record(25), SLO).goodput_ratio == 0
+    assert Tally.of(record(0, outcome="failed"), SLO).goodput_ratio == 0
     assert Tally.of(record(15), Slo(ttft_s=1, tpot_s=0.001)).good == 0
 
 

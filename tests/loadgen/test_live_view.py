@@ -42,6 +42,17 @@ def test_goodput_is_of_what_has_ended_and_unknown_before() -> None:
     assert view(Live(), before=Live(), over_s=1, elapsed_s=1)["goodput_ratio"] is None
 
 
+def test_without_an_objective_nothing_is_said_of_goodput() -> None:
+    output = (50 * MS, 80 * MS)
+    record = RequestRecord(0, "measure", "any", "ok", -MS, 0, 9, output_ns=output, output_tokens=4)
+    made = Live(sent=1)
+    made.add(("any", None), Tally.of(record, Slo()))
+    shown = view(made, before=Live(), over_s=1, elapsed_s=1)
+    assert (shown["good"], shown["goodput_ratio"]) == (None, None)
+    assert "good" not in line(shown)
+    assert rows(shown)[-1]["goodput"] == "-"
+
+
 def test_the_line_says_it_in_one_line() -> None:
     text = line(view(live(*[50] * 6, failed=1), before=Live(), over_s=1, elapsed_s=3))
     assert text == (

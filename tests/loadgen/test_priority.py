@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -26,17 +28,47 @@ def test_it_is_real_time_and_its_children_are_not_or_it_says_no() -> None:
     assert int(theirs) == os.SCHED_OTHER
 
 
-def test_else_priority_and_session_are_raised_or_it_says_no(tmp_path: Path) -> None:
-    group = tmp_path / "autogroup"
-    group.touch()
+def lowered(nice: int, session: int, autogroup: Path) -> tuple[str, int, str]:
+    """What becomes of a process and a session of this niceness: how, its niceness, the session's file."""
+    autogroup.write_text(f"/autogroup-84 nice {session}\n")
     how, priority = told(
+        f"os.setpriority(os.PRIO_PROCESS, 0, {nice});"
         "print(go_first(autogroup=Path(sys.argv[1]), real_time=False), os.getpriority(os.PRIO_PROCESS, 0))",
-        str(group),
+        str(autogroup),
     )
-    if how == "nice":
-        assert (priority, group.read_text()) == ("-10", "-10\n")
-    else:
-        assert (how, int(priority)) == ("ordinary", os.getpriority(os.PRIO_PROCESS, 0))
+    return how, int(priority), autogroup.read_text().rpartition("nice ")[2].strip()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="raising the priority needs root")
+def test_else_priority_and_session_are_raised(tmp_path: Path) -> None:
+    assert lowered(0, 0, tmp_path / "autogroup") == ("nice", -10, "-10")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="raising the priority needs root")
+def test_what_goes_first_already_is_not_put_back(tmp_path: Path) -> None:
+    assert lowered(-15, -12, tmp_path / "autogroup") == ("nice", -15, "-12")
+    assert lowered(-15, 5, tmp_path / "autogroup") == ("nice", -15, "-10")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="the real-time class needs root")
+def test_a_higher_place_in_the_real_time_class_is_kept() -> None:
+    set_up = "os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(7))"
+    assert told(
+        f"{set_up}; print(go_first(), os.sched_getscheduler(0), os.sched_getparam(0).sched_priority)"
+    ) == [
+        "real-time",
+        str(os.SCHED_FIFO),
+        "7",
+    ]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becoming someone else needs root")
+def test_where_it_may_not_it_says_no_and_nothing_changes() -> None:
+    nobody = 65534
+    how, priority = told(
+        f"os.setuid({nobody}); print(go_first(autogroup=Path('nowhere')), os.getpriority(os.PRIO_PROCESS, 0))"
+    )
+    assert (how, priority) == ("ordinary", "0")
 
 
 def test_where_sessions_are_no_groups_the_process_alone_is_raised() -> None:

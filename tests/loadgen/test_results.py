@@ -3,13 +3,14 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import pytest
 
 from loadgen.records import Planned, RequestRecord
 from loadgen.results import conclude, plan_of, summarize_folder, write_report
 from loadgen.run_folder import Account, Manifest, RunFolder
+from loadgen.workload_prompts import OnePrompts
 
 ARRIVAL: dict[str, Any] = {"process": "constant", "rate": 10.0, "duration": None, "requests": 6}
 
@@ -107,14 +108,60 @@ def test_a_sender_that_died_makes_a_run_invalid(folder: RunFolder) -> None:
     assert any("did not come to its end" in reason for reason in summarize_folder(folder)["reasons"])
 
 
-def test_a_closed_loop_that_ran_out_and_approximate_prompts_are_noted(run_dir: Path) -> None:
+def notes_of(folder: RunFolder, prompts: dict[str, Any], **changes: Any) -> str:
+    workload = {**manifest().workload, "prompts": prompts}
+    folder.create()
+    folder.prepare(manifest(workload=workload, **changes), [])
+    return " ".join(summarize_folder(folder)["notes"])
+
+
+def test_a_closed_loop_that_ran_out_is_noted(run_dir: Path) -> None:
     folder = RunFolder(run_dir)
     folder.create()
-    folder.prepare(manifest(exact_prompts=False), [])
+    folder.prepare(manifest(), [])
     folder.write_json("dispatch.json", asdict(Account(0, "used_up", 0, 0.1, 0.0)))
-    notes = " ".join(summarize_folder(folder)["notes"])
-    assert "before the time was over" in notes
-    assert "prompt lengths are approximate" in notes
+    assert "before the time was over" in " ".join(summarize_folder(folder)["notes"])
+
+
+PROMPTS = "prompt lengths are approximate"
+ANSWERS = "answers were asked to be about as long as the file's"
+
+
+NOTED: dict[str, set[str]] = {
+    "random_tokens": {PROMPTS},
+    "shared_prefix": {PROMPTS},
+    "multi_turn": {PROMPTS},
+    "trace": {PROMPTS},
+    "sharegpt": {ANSWERS},
+    "prompt_set": set(),
+}
+
+
+@pytest.mark.parametrize(("kind", "told"), NOTED.items())
+def test_lengths_that_were_asked_for_and_could_not_be_counted_are_noted(
+    run_dir: Path, kind: str, told: set[str]
+) -> None:
+    prompts = {"kind": kind, "output_tokens": None}
+    notes = notes_of(RunFolder(run_dir), prompts, exact_prompts=False)
+    assert {words for words in (PROMPTS, ANSWERS) if words in notes} == told
+    assert ("no /tokenize" in notes) == bool(told)
+    counted = notes_of(RunFolder(run_dir.with_name("counted")), prompts, exact_prompts=True)
+    assert "/tokenize" not in counted
+
+
+def test_every_kind_of_prompts_is_in_the_test_above() -> None:
+    (kinds, _) = get_args(OnePrompts)
+    assert {one.model_fields["kind"].annotation for one in get_args(kinds)} == {
+        Literal[kind] for kind in NOTED
+    }
+
+
+def test_a_mix_notes_what_any_of_its_parts_would(run_dir: Path) -> None:
+    parts = [{"kind": "prompt_set"}, {"kind": "sharegpt", "output_tokens": 64}, {"kind": "trace"}]
+    mix = {"kind": "mix", "of": [{"weight": 1.0, "prompts": part} for part in parts]}
+    notes = notes_of(RunFolder(run_dir), mix, exact_prompts=False)
+    assert PROMPTS in notes
+    assert ANSWERS not in notes  # the workload says how long they are
 
 
 def test_a_closed_loop_bounded_by_time_intends_what_it_sent() -> None:

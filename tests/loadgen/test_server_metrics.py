@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from loadgen.server_metrics import ServerSample, read_metrics, server_view
+from loadgen.stats.plan import ServerView
 
 TTFT = "vllm:time_to_first_token_seconds"
 TEXT = """\
@@ -51,7 +52,7 @@ def test_means_are_increases_of_sum_over_increases_of_count_between_the_edges() 
     view = server_view(
         [
             sample(1, edge=True, **{f"{TTFT}_sum": 10.0, f"{TTFT}_count": 5.0}),
-            sample(2, **{f"{TTFT}_sum": 99.0, f"{TTFT}_count": 99.0}),
+            sample(2, **{f"{TTFT}_sum": 12.9, f"{TTFT}_count": 6.0}),
             sample(3, edge=True, **{f"{TTFT}_sum": 13.0, f"{TTFT}_count": 11.0}),
         ]
     )
@@ -119,6 +120,79 @@ def test_a_restart_is_seen_and_a_reset_counter_gives_no_number() -> None:
     assert view is not None
     assert view.restarted is True
     assert view.output_tokens is None
+
+
+def between_edges(*inside: ServerSample, **at_the_end: float) -> ServerView:
+    """Edges with 500 tokens at second 1 and 900 at second 9, of one process, and `inside` between them."""
+    tokens = "vllm__generation_tokens_total"
+    first = sample(1, edge=True, **{"process_start_time_seconds": 7.0, tokens: 500.0})
+    last = sample(9, edge=True, **{"process_start_time_seconds": 7.0, tokens: 900.0} | at_the_end)
+    view = server_view([first, *inside, last])
+    assert view is not None
+    return view
+
+
+def test_a_run_in_which_nothing_falls_had_no_restart() -> None:
+    view = between_edges(
+        sample(
+            3, process_start_time_seconds=7, vllm__generation_tokens_total=600, vllm__num_requests_running=9
+        ),
+        sample(
+            4, process_start_time_seconds=7, vllm__generation_tokens_total=600, vllm__num_requests_running=0
+        ),
+        sample(5),  # a page without our series, not a restart
+        sample(6, process_start_time_seconds=7, vllm__generation_tokens_total=700),
+    )
+    assert (view.restarted, view.output_tokens) == (False, 400)
+
+
+@pytest.mark.parametrize(
+    "inside",
+    [
+        {"process_start_time_seconds": 8.0, "vllm__generation_tokens_total": 600.0},
+        {"process_start_time_seconds": 7.0, "vllm__generation_tokens_total": 3.0},
+        {"process_start_time_seconds": 7.0},
+    ],
+    ids=["another start time", "a counter that fell", "a counter that is gone"],
+)
+def test_a_restart_between_the_edges_is_seen_though_they_look_alike(inside: dict[str, float]) -> None:
+    view = between_edges(sample(3, **inside))
+    assert view.restarted is True
+    assert view.output_tokens is None
+
+
+def test_without_start_times_a_fall_is_known_and_its_absence_is_not() -> None:
+    def seen(*tokens: float) -> bool | None:
+        last = len(tokens) - 1
+        view = server_view(
+            [
+                sample(n, edge=n in (0, last), vllm__generation_tokens_total=one)
+                for n, one in enumerate(tokens)
+            ]
+        )
+        assert view is not None
+        return view.restarted
+
+    assert seen(500, 3, 900) is True
+    assert seen(500, 600, 900) is None
+
+
+def test_what_a_server_did_before_and_after_the_run_is_no_restart_in_it() -> None:
+    outside = (
+        sample(0, process_start_time_seconds=6, vllm__generation_tokens_total=9_000),
+        sample(10, process_start_time_seconds=8, vllm__generation_tokens_total=1),
+    )
+    assert between_edges(*outside).restarted is False
+
+
+def test_one_of_two_servers_that_restarted_is_enough() -> None:
+    other = [
+        sample(at, edge=True, url="b", process_start_time_seconds=5, vllm__generation_tokens_total=1)
+        for at in (1, 9)
+    ]
+    assert between_edges(*other).restarted is False
+    view = between_edges(*other, sample(3, process_start_time_seconds=8))
+    assert (view.restarted, view.output_tokens) == (True, None)
 
 
 def test_without_both_edges_there_is_no_view() -> None:
