@@ -70,8 +70,14 @@ def engine_metrics() -> Mapping[str, Metric]:
 
 @cache
 def own_metrics() -> Mapping[str, Metric]:
-    """The metrics that teapot itself exposes, by a short name."""
+    """The metrics that the gateway exposes, by a short name."""
     return parse_metrics(_table("metrics")["teapot"])
+
+
+@cache
+def load_metrics() -> Mapping[str, Metric]:
+    """The metrics that the load generator exposes while a run is on, by a short name."""
+    return parse_metrics(_table("metrics")["load"])
 
 
 @cache
