@@ -14,6 +14,7 @@ from pathlib import Path
 
 from deploy.compiling import NO_COMPILER, compilable
 from deploy.plan_start import plan_start
+from deploy.prometheus import Place, here
 from serving.config.document import Document
 from serving.config.flags import EngineCommand, Placement, engine_command, engine_context, engine_contexts
 from serving.config.layout import engine_slots
@@ -59,6 +60,7 @@ class Prepared:
     environment: Environment
     model: LocalModel
     engines: tuple[PreparedEngine, ...]
+    prometheus: Place
     together: bool = True
     """Memory lets the engines load side by side."""
     references: References | None = None
@@ -129,7 +131,10 @@ def prepare(
         available_bytes=machine.memory_available_bytes,
     )
     answers = References(folder.state / "answers", model_fingerprint(model.path_or_id, model.config))
-    return Prepared(deployment, environment, model, engines, together, answers, Path(path).parent, fit)
+    recording = here(deployment, folder, launch.stamp)
+    return Prepared(
+        deployment, environment, model, engines, recording, together, answers, Path(path).parent, fit
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from deploy.leaving import leave
+from deploy.prometheus import LocalPrometheus, Place
 from serving.config.schema import Deployment
 from serving.console import Console
+from serving.engine.guardian import Guardian
 from serving.errors import Failed
 from serving.gateway.routing_settings import routing_settings
 from serving.gateway.server import Gateway
@@ -26,7 +28,10 @@ class Relaying:
     beside: Path
     """The deployment file's folder, in which the files lie that it names."""
     console: Console
+    recording: Place | None = None
     gateway: Gateway = field(init=False)
+    prometheus: LocalPrometheus | None = field(init=False, default=None)
+    _guardian: Guardian = field(default_factory=Guardian)
 
     def __post_init__(self) -> None:
         self.gateway = Gateway(
@@ -36,11 +41,18 @@ class Relaying:
             routing_settings(self.deployment, self.beside),
             objectives(self.deployment),
         )
+        if self.recording is not None:
+            self.prometheus = LocalPrometheus(
+                self.recording, self._guardian, self.console.say, self.gateway.recorded_at
+            )
 
     async def up(self) -> None:
         """Bind the addresses, ask every backend whether it answers, and take requests. Raises: Failed."""
         section = self.deployment.gateway
         await self.gateway.start(section.host, section.port, section.admin_host, section.admin_port)
+        if self.prometheus is not None:
+            self._guardian.start()
+            await self.prometheus.start(self.gateway.admin_url)
         await self.gateway.known()
         self.gateway.open(())
         backends = list(self.gateway.state.backends)
@@ -56,5 +68,8 @@ class Relaying:
         """Stop taking requests, let those in flight finish, close the addresses."""
         try:
             await leave(self.gateway, self.deployment.gateway, self.console)
+            if self.prometheus is not None:
+                await self.prometheus.stop()
+                self._guardian.close()
         finally:
             await self.gateway.stop()

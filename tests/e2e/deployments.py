@@ -46,6 +46,7 @@ def write_deployment(folder: Path, *, model: str | Path, modes: Sequence[Mapping
         },
         "modes": list(modes),
         "gateway": {"port": free_port(), "admin_port": free_port(), "drain_timeout": "10s"},
+        "prometheus": {"enabled": False},
     }
     path.write_text(yaml.safe_dump(document))
     return path

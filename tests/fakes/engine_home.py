@@ -70,6 +70,7 @@ class EngineHome:
             "model": str(self.root / "models" / "tiny"),
             "engine": {"device": "cpu", "max_model_len": 2048, "kv_cache_memory": "1GiB"},
             "gateway": {"port": free_port(), "admin_port": free_port(), "drain_timeout": "5s"},
+            "prometheus": {"enabled": False},
         }
         path = self.root / "deployment.yaml"
         path.write_text(yaml.safe_dump(document | keys))

@@ -13,6 +13,7 @@ from serving.config.schema import (
     Deployment,
     EngineSection,
     GatewaySection,
+    PrometheusSection,
     RevisionSection,
     RoutingSection,
     SloSection,
@@ -27,7 +28,7 @@ ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "deployment-file.md").read_text(encoding="utf-8")
 SHIPPED = sorted((ROOT / "deploy" / "configs").glob("*.yaml"))
 MODELS: list[type[BaseModel]] = [
-    Deployment, EngineSection, GatewaySection, RevisionSection, RoutingSection, SloSection, TimeoutsSection,
+    Deployment, EngineSection, GatewaySection, PrometheusSection, RevisionSection, RoutingSection, SloSection, TimeoutsSection,
     TlsSection, TracingSection, *MODES,
 ]  # fmt: skip
 
