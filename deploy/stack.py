@@ -7,15 +7,14 @@ signals or about what the user wants done with the running stack.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from deploy.handover import Handovers, Side, Trial
 from deploy.leaving import leave
 from deploy.plan_start import compare_start
 from deploy.prepared import Prepared, PreparedEngine
-from deploy.prometheus import LocalPrometheus
-from deploy.scrape_config import EngineTarget
-from deploy.verdicts import merge, not_in_effect, verdict_table
+from deploy.verdicts import merge, not_in_effect, settled, verdict_table
 from serving.config.revisions import OWN, own_revision
 from serving.config.units import format_duration
 from serving.console import Console
@@ -56,11 +55,11 @@ class Stack:
     clock: Clock = field(default_factory=Clock)
     gateway: Gateway = field(init=False)
     supervisor: Supervisor = field(init=False)
-    prometheus: LocalPrometheus = field(init=False)
     verdicts: list[Verdict] = field(default_factory=list)
     _guardian: Guardian = field(default_factory=Guardian)
     _backends: dict[str, Backend] = field(default_factory=dict)
     _verdicts: dict[str, Sequence[Verdict]] = field(default_factory=dict)
+    _handovers: Handovers = field(init=False)
     _revision: str = OWN
     _is_up: bool = False
 
@@ -75,9 +74,6 @@ class Stack:
             routing_settings(deployment, self.prepared.beside),
             objectives(deployment),
         )
-        self.prometheus = LocalPrometheus(
-            self.prepared.prometheus, self._guardian, self.console.say, self.gateway.recorded_at
-        )
         around = Surroundings(
             start_timeout_s=deployment.engine.start_timeout,
             stuck_after_s=deployment.engine.stuck_after,
@@ -88,6 +84,12 @@ class Stack:
             guardian=self._guardian,
             clock=self.clock,
         )
+        trial = Trial(
+            model=self.prepared.model.name,
+            from_tokens=section.routing.prefill_from_tokens,
+            max_model_len=self.prepared.context.max_model_len,
+        )
+        self._handovers = Handovers(deployment.modes, trial)
         plans = [self._plan(engine) for engine in self.prepared.engines]
         self.supervisor = Supervisor(plans, around, together=self.prepared.together)
 
@@ -110,7 +112,6 @@ class Stack:
         for line in self._starting():
             self.console.say(line)
         self._guardian.start()
-        await self.prometheus.start(self.gateway.admin_url)
         await self.supervisor.up()
         self._is_up = True
         if self.verdicts:
@@ -128,10 +129,7 @@ class Stack:
         try:
             await leave(self.gateway, section, self.console)
             self.supervisor.leave()
-            try:
-                stopped = await self.supervisor.down(section.drain_timeout + STOP_MARGIN_S)
-            finally:
-                await self.prometheus.stop()
+            stopped = await self.supervisor.down(section.drain_timeout + STOP_MARGIN_S)
             # Only now: until here the guardian was needed, and if something is left it still is.
             self._guardian.close()
             self._tell(stopped)
@@ -169,15 +167,21 @@ class Stack:
         took = format_duration(time.monotonic() - began)
         if verdicts:
             self.console.say(f"{self._label(engine.name)}modes probed in {took}")
-        self._judge(engine.name, verdicts)
+        self._judge({engine.name: verdicts})
+        began = time.monotonic()
+        found = await self._handovers.settle(Side(engine.name, context.slot.role, engine.url))
+        if found:
+            took = format_duration(time.monotonic() - began)
+            self.console.say(f"{self._label(engine.name)}{' and '.join(found)} tried together in {took}")
+            self._judge({name: settled(self._verdicts[name], verdict) for name, verdict in found.items()})
 
-    def _judge(self, name: str, verdicts: Sequence[Verdict]) -> None:
-        """Remember an engine's verdicts, and refuse an engine in which a mode is not in effect."""
-        self._verdicts[name] = verdicts
+    def _judge(self, found: Mapping[str, Sequence[Verdict]]) -> None:
+        """Remember engines' verdicts, and refuse an engine in which a mode is not in effect."""
+        self._verdicts |= found
         self.verdicts = merge(self._verdicts)
         if self._is_up:
             self.gateway.state.verdicts = tuple(self.verdicts)
-        wrong = [verdict for verdict in verdicts if verdict.in_effect is False]
+        wrong = [v for v in merge(found) if v.in_effect is False]
         if wrong and not self.allow_ineffective:
             self.console.say(verdict_table(self.verdicts))
             raise Failed.of([not_in_effect(verdict) for verdict in wrong])
@@ -187,8 +191,7 @@ class Stack:
         serving = {engine.name for engine in self.supervisor.serving()}
         if changed.state is EngineState.CRASHED:
             self._backends[changed.name].failures += 1
-        seen = self._backends[changed.name]
-        self.prometheus.see(changed.name, EngineTarget(seen.url, seen.revision, seen.role), changed.state)
+            self._handovers.lost(changed.name)
         for engine in self.supervisor.engines:
             backend = self._backends[engine.name]
             backend.state = (

@@ -25,6 +25,16 @@ def merge(by_engine: Mapping[str, Sequence[Verdict]]) -> list[Verdict]:
     return [_merged(dict(zip(by_engine, row, strict=True))) for row in rows]
 
 
+def settled(verdicts: Sequence[Verdict], found: Verdict) -> list[Verdict]:
+    """An engine's verdicts, with what its work with another showed where it alone could not tell."""
+    return [
+        replace(found, warnings=(*verdict.warnings, *found.warnings))
+        if verdict.kind == found.kind and verdict.in_effect is None
+        else verdict
+        for verdict in verdicts
+    ]
+
+
 def verdict_table(verdicts: Sequence[Verdict]) -> str:
     """The verdicts as lines for people, warnings below the mode that they belong to."""
     kind_width = max((len(v.kind) for v in verdicts), default=0)

@@ -77,11 +77,11 @@ async def observe(url: str, look: Look, log: Sequence[str]) -> Observation:
     async with aiohttp.ClientSession(url) as session:
         models = await _models(session)
         prober = Prober(session, models[0])
-        before = await _settled(session, None)
+        before = await settled(session, None)
         repeated = await prober.twice(repeated_prompt(look.repeat, look.max_model_len)) if look.repeat else []
         answers = await prober.answers() if look.answers else []
         sent = len(repeated) + len(answers)
-        after = await _settled(session, finished_requests(before) + sent) if sent else before
+        after = await settled(session, finished_requests(before) + sent) if sent else before
     return Observation(
         before=before,
         after=after,
@@ -100,12 +100,7 @@ def finished_requests(samples: Mapping[MetricKey, float]) -> float:
     return sum(value for (name, _), value in samples.items() if name == REQUESTS)
 
 
-async def _models(session: aiohttp.ClientSession) -> list[str]:
-    async with session.get("/v1/models", raise_for_status=True) as answer:
-        return [str(model["id"]) for model in (await answer.json())["data"]]
-
-
-async def _settled(session: aiohttp.ClientSession, finished: float | None) -> dict[MetricKey, float]:
+async def settled(session: aiohttp.ClientSession, finished: float | None) -> dict[MetricKey, float]:
     """The metrics once they stand still and tell of `finished` requests, or after SETTLE_WITHIN_S.
 
     vLLM counts a request after its answer has left, so the first scrape may be too early.
@@ -121,6 +116,11 @@ async def _settled(session: aiohttp.ClientSession, finished: float | None) -> di
             return now
         last = now
     return last
+
+
+async def _models(session: aiohttp.ClientSession) -> list[str]:
+    async with session.get("/v1/models", raise_for_status=True) as answer:
+        return [str(model["id"]) for model in (await answer.json())["data"]]
 
 
 def _vllm_counters(samples: Mapping[MetricKey, float]) -> dict[MetricKey, float]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
@@ -16,6 +17,7 @@ from serving.connectors import CONNECTORS
 from serving.connectors.connector import Connector, Leg
 from serving.connectors.removed import misplaced_key, removed_connector
 from serving.facts.load import engine_metrics
+from serving.modes.answers import first_difference
 from serving.modes.log_lines import connector
 from serving.modes.mode import EngineContext, Flag, Mode, Observation, Verdict
 from serving.modes.spelling import suggest
@@ -23,6 +25,23 @@ from serving.modes.spelling import suggest
 Engines = Annotated[int, Field(ge=1)]
 REMOTE = "external_kv_transfer"
 """The `source` of prompt tokens that another engine computed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Handover:
+    """One request that was sent to a prefilling engine and then to a decoding one, and what came of it."""
+
+    prefill: str
+    decode: str
+    """The engines' names."""
+    seen: Observation
+    """Of the decoding engine, around the request."""
+    prompt_tokens: int = 0
+    failure: str | None = None
+    """What an engine did in place of its leg."""
+    answer: str = ""
+    alone: str = ""
+    """The prefilling engine's own answer to the same prompt, from the cache it kept."""
 
 
 class ConnectorChoice(BaseModel):
@@ -71,7 +90,8 @@ class Disaggregated(Mode):
     owns: ClassVar[Sequence[str]] = ("--kv-transfer-config",)
     works_on: ClassVar[str] = "nixl: cpu, cuda, rocm; nixl_push, lmcache, mooncake, offloading, example: GPU"
     evidence: ClassVar[str] = (
-        "the connector in the engine's log; vllm:prompt_tokens_by_source_total of external_kv_transfer moved"
+        "the connector in the engine's log; a request over both engines moves the decoder's "
+        "vllm:prompt_tokens_by_source_total of external_kv_transfer"
     )
 
     kind: Literal["disaggregated"] = "disaggregated"
@@ -110,6 +130,30 @@ class Disaggregated(Mode):
             return Verdict(self.kind, self.asked(), True, evidence)
         evidence = f"{made} is up as {context.slot.role}; no request went over both legs yet"
         return Verdict(self.kind, self.asked(), None, evidence)
+
+    def handed_over(self, request: Handover) -> Verdict:
+        """Judge by a request that was sent over both engines while the decoding one had no other."""
+        prefill, decode, tokens = request.prefill, request.decode, f"{request.prompt_tokens:,}"
+        if request.failure is not None:
+            return Verdict(self.kind, self.asked(), False, f"{prefill} to {decode}: {request.failure}")
+        metrics = engine_metrics()
+        moved = request.seen.moved(metrics["prompt_tokens_by_source"].name, source=REMOTE)
+        if moved is None:
+            evidence = f"{decode} does not count prompt tokens by source"
+            return Verdict(self.kind, self.asked(), None, evidence)
+        if not moved:
+            evidence = f"{decode} computed a prompt of {tokens} tokens that {prefill} had computed for it"
+            return Verdict(self.kind, self.asked(), False, evidence)
+        evidence = f"{moved:,.0f} of {tokens} prompt tokens came from {prefill} to {decode}"
+        nixl = metrics["nixl_transfers"].name
+        transfers, took_s = (request.seen.moved(f"{nixl}_{part}") for part in ("count", "sum"))
+        if transfers and took_s is not None:
+            plural = "" if transfers == 1 else "s"
+            evidence += f" in {transfers:.0f} transfer{plural} of {took_s / transfers * 1000:.1f} ms"
+        parted = first_difference([request.answer], [request.alone])
+        same = () if parted else ("the answer is the one of the prefilling engine alone",)
+        warnings = (f"the answer is not the one of {prefill} alone: {parted}",) if parted else ()
+        return Verdict(self.kind, self.asked(), True, "; ".join((evidence, *same)), warnings)
 
 
 def _leg(context: EngineContext) -> Leg:

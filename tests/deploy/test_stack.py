@@ -208,3 +208,31 @@ async def test_a_prefill_and_decode_pair_answers_also_where_no_cache_is_handed_o
         assert await asked(stack) == 200
         roles = {backend.role: backend for backend in stack.gateway.state.backends}
         assert set(roles) == {"prefill", "decode"}
+        assert [verdict.in_effect for verdict in stack.verdicts] == [False]
+
+
+PAIR = {"kind": "disaggregated", "prefill": 1, "decode": 1, "connector": {"kind": "nixl"}}
+NIXL_IS_UP = "--say 'Creating v1 connector with name: NixlPullConnector and engine_id: e'"
+
+
+@pytest.mark.slow
+async def test_a_pair_is_proven_before_it_is_ready_and_anew_after_a_crash(home: EngineHome) -> None:
+    home.behave(f"--hand-over blocks {NIXL_IS_UP}")
+    console = Said()
+    stack = make(home, console, modes=[PAIR], engine=SMALL)
+    async with serving(stack):
+        [mode] = stack.gateway.state.document()["modes"]
+        assert mode["in_effect"] is True
+        assert "came from scripted-prefill-0 to scripted-decode-0" in mode["evidence"]
+        os.kill(pid_of(stack, 1), signal.SIGKILL)
+        await until(lambda: console.text().count("tried together in") == 2 and ready(stack) == [True, True])
+        assert stack.gateway.state.document()["modes"][0]["in_effect"] is True
+
+
+@pytest.mark.slow
+async def test_a_pair_that_hands_nothing_over_is_refused_with_what_was_seen(home: EngineHome) -> None:
+    home.behave(f"--hand-over nothing {NIXL_IS_UP}")
+    stack = make(home, Said(), modes=[PAIR], engine=SMALL)
+    with pytest.raises(Failed, match="scripted-decode-0 computed a prompt of"):
+        async with serving(stack):
+            pytest.fail("it must not serve")

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from deploy.verdicts import merge, not_in_effect, verdict_table
+from deploy.verdicts import merge, not_in_effect, settled, verdict_table
 from serving.modes.mode import Verdict
 
 
@@ -50,3 +50,14 @@ def test_a_mode_not_in_effect_is_told_with_what_was_asked_and_what_to_do() -> No
     said = str(not_in_effect(verdict(False, "stored as 1 byte", kind="quantized_kv")))
     assert said.startswith("mode 'quantized_kv' (on) is not in effect: stored as 1 byte; ")
     assert "--allow-ineffective" in said
+
+
+def test_what_engines_showed_together_settles_what_one_alone_could_not_tell() -> None:
+    found = verdict(True, "541 tokens came over", kind="disaggregated", warnings=("parted",))
+    alone = [verdict(True), verdict(None, "no request yet", kind="disaggregated", warnings=("slow",))]
+    assert settled(alone, found) == [
+        verdict(True),
+        verdict(True, "541 tokens came over", kind="disaggregated", warnings=("slow", "parted")),
+    ]
+    wrong = [verdict(False, "another connector", kind="disaggregated")]
+    assert settled(wrong, found) == wrong

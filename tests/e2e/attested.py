@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-import aiohttp
 from e2e.engines import Plan, Running
 
-from serving.connectors.nixl import decode_body, params_of, prefill_body
+from deploy.handover import Handovers, Side, Trial
+from deploy.verdicts import settled
 from serving.engine.attestation import attest
 from serving.engine.leftovers import leftovers
 from serving.engine.reference import References, model_fingerprint
 from serving.engine.weights import read_config
 from serving.modes.mode import Verdict
-
-REMOTE_PROMPT = "The river runs to the sea and the fox jumps over the dog. " * 20
 
 
 def references(folder: Path, model: Path) -> References:
@@ -39,21 +36,13 @@ async def verdicts(what: Plan, engine: Running, known: References | None = None)
     )
 
 
-async def two_legs(model: str, prefiller: str, decoder: str) -> tuple[dict[str, Any], str]:
-    """One request over both engines: the usage of the answer, and the decoder's metrics after it."""
-    body = {"model": model, "prompt": REMOTE_PROMPT, "max_tokens": 4, "temperature": 0}
-    headers = {"X-Request-Id": "e2e-two-legs"}
-    async with aiohttp.ClientSession(headers=headers, raise_for_status=True) as session:
-        async with session.post(f"{prefiller}/v1/completions", json=prefill_body(body)) as first:
-            params = params_of(await first.json())
-        assert params is not None, "the prefilling engine gave no kv_transfer_params"
-        async with session.post(f"{decoder}/v1/completions", json=decode_body(body, params)) as second:
-            usage = (await second.json())["usage"]
-        async with session.get(f"{decoder}/metrics") as answer:
-            return usage, await answer.text()
-
-
-def sample(metrics: str, start: Sequence[str]) -> float:
-    """The sum of the samples whose line has all these words."""
-    lines = [line for line in metrics.splitlines() if not line.startswith("#")]
-    return sum(float(line.rpartition(" ")[2]) for line in lines if all(word in line for word in start))
+async def together(what: Plan, engines: Sequence[Running], verdict: Verdict) -> Verdict:
+    """The verdict of a pair's decoding engine, settled by a request over both as `teapot serve` does it."""
+    trial = Trial(model=what.model.name, from_tokens=0, max_model_len=engines[0].context.max_model_len)
+    handovers = Handovers(what.deployment.modes, trial)
+    found = {}
+    for engine in engines:
+        slot = engine.context.slot
+        found = await handovers.settle(Side(slot.name, slot.role, engine.process.url))
+    [one] = settled([verdict], found[engines[-1].context.slot.name])
+    return one

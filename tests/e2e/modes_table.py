@@ -23,7 +23,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from e2e.attested import references, sample, two_legs, verdicts
+from e2e.attested import references, together, verdicts
 from e2e.engines import Plan, Running, plan, running
 
 from serving.config.startup import startup_problems
@@ -143,24 +143,20 @@ async def _run(bench: Bench, what: Plan, row: Row) -> tuple[str, str, str]:
         async with asyncio.timeout(ROW_WITHIN_S), _engines(bench, what, row) as engines:
             judged = [await verdicts(what, engine, bench.references(row)) for engine in engines]
             started = f"yes ({max(engine.started_s for engine in engines):.0f} s)"
-            legs = ""
+            found = judged[-1]
             if len(engines) == 2:
-                prefiller, decoder = (engine.process.url for engine in engines)
-                usage, metrics = await two_legs(bench.models[row.model].name, prefiller, decoder)
-                moved = sample(metrics, ("vllm:prompt_tokens_by_source_total{", "external_kv_transfer"))
-                legs = f"; by the two legs {moved:.0f} of {usage['prompt_tokens']} prompt tokens came over"
+                found = [await together(what, engines, verdict) for verdict in found]
     except TimeoutError:
         return f"not within {ROW_WITHIN_S:.0f} s", "-", "-"
     except TeapotError as error:
         return "**no**", "-", error.problems[0].what
-    found = judged[-1]
     if not found:
         return started, "-", "its answers are the reference"
     shows = "; ".join(
         part for verdict in found for part in (verdict.evidence, *(f"*{w}*" for w in verdict.warnings))
     )
     effect = WORDS[min((v.in_effect for v in found), key=lambda value: (value is True, value is None))]
-    return started, "yes" if legs and " 0 of" not in legs else effect, shows + legs
+    return started, effect, shows
 
 
 @asynccontextmanager

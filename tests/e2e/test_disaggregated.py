@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import urllib.request
 from collections.abc import Iterator
@@ -19,6 +20,9 @@ from serving.engine.ports import port_holder
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(600)]
 
 MODEL = "tiny-llama"
+SHOWN = re.compile(
+    r"(?P<moved>\d+) of (?P<prompt>\d+) prompt tokens came from e2e-prefill-0 to e2e-decode-0 in 1 transfer of "
+)
 PAIR = {"kind": "disaggregated", "prefill": 1, "decode": 1, "connector": {"kind": "nixl"}}
 
 
@@ -58,6 +62,15 @@ def transferred(pair: Serving) -> float:
         if sample.name == "vllm:prompt_tokens_by_source_total"
         and sample.labels["source"] == "external_kv_transfer"
     )
+
+
+def test_the_mode_is_proven_by_a_request_over_both_engines_before_it_is_ready(pair: Serving) -> None:
+    [mode] = pair.get("/status", admin=True)[1]["modes"]
+    assert mode["in_effect"] is True, mode
+    shown = SHOWN.search(mode["evidence"])
+    assert shown is not None, mode
+    assert int(shown["moved"]) >= int(shown["prompt"]) - 1 > 4 * 128
+    assert "the answer is the one of the prefilling engine alone" in mode["evidence"]
 
 
 def test_the_decoder_gets_the_prompts_kv_cache(pair: Serving) -> None:

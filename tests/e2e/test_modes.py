@@ -1,6 +1,7 @@
 """Every mode on a real vLLM: proven in effect, refused, or proven not to be. Eager, on two cores.
 
-Modes that do not disturb each other share a start, since a start takes most of the time.
+Modes that do not disturb each other share a start, since a start takes most of the time. The pair of engines
+has a file of its own, test_disaggregated.py.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any
 
 import pytest
 from e2e import capacity
-from e2e.attested import REMOTE_PROMPT, references, sample, two_legs, verdicts
+from e2e.attested import references, verdicts
 from e2e.deployments import serve, write_deployment
 from e2e.engines import Plan, plan, running
 
@@ -27,7 +28,6 @@ pytestmark = [pytest.mark.engine, pytest.mark.timeout(600)]
 NGRAM = {
     "kind": "speculative", "method": "ngram", "tokens": 4, "prompt_lookup_max": 4, "prompt_lookup_min": 2,
 }  # fmt: skip
-PAIR = {"kind": "disaggregated", "connector": {"kind": "nixl"}}
 
 
 def kv(kv_format: str) -> dict[str, Any]:
@@ -131,26 +131,6 @@ async def test_two_tensor_ranks_run_and_answer(bench: Bench, known: References) 
     [found] = await bench.judged(what, known)
     assert found.in_effect is True, told([found])
     assert found.evidence.startswith("ranks 0, 1 of a world of 2, 2 of 2 workers alive; 3 requests answered")
-
-
-@pytest.mark.timeout(900)
-async def test_a_pair_of_engines_hands_a_kv_cache_over(bench: Bench) -> None:
-    what = bench.plan(PAIR, kv_cache_memory="512MiB")
-    what.check()
-    async with running(what) as engines:
-        judged = [await verdicts(what, engine) for engine in engines]
-        prefiller, decoder = (engine.process.url for engine in engines)
-        usage, metrics = await two_legs(bench.model.name, prefiller, decoder)
-    assert [engine.context.slot.role for engine in engines] == ["prefill", "decode"]
-    for [found] in judged:
-        assert found.in_effect is not False, told([found])
-        assert "Nixl" in found.evidence
-    prompt_tokens = usage["prompt_tokens"]
-    assert prompt_tokens > len(REMOTE_PROMPT) / 10
-    moved = sample(metrics, ("vllm:prompt_tokens_by_source_total{", 'source="external_kv_transfer"'))
-    assert 0 < moved <= prompt_tokens
-    assert moved >= prompt_tokens - 1
-    assert sample(metrics, ("vllm:nixl_xfer_time_seconds_count",)) == 1
 
 
 async def test_four_bit_kv_and_int8_weights_are_refused_and_if_allowed_proven_not_in_effect(

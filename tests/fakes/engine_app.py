@@ -135,7 +135,9 @@ class EngineApp:
         if script is None:
             script = generated(path, body, prompt=prompt, cached=cached, settings=self.settings)
         if script.status == 200:
-            self.metrics.prompt(len(prompt), cached)
+            params = body.get("kv_transfer_params") or {}
+            taken = self.settings.hand_over == "blocks" and bool(params.get("do_remote_prefill"))
+            self.metrics.prompt(len(prompt), cached, taken=taken)
         return script
 
     async def _play(self, script: Script, exchange: Exchange, connection: Connection) -> None:

@@ -37,6 +37,8 @@ _TPOT = (
     *(40.0, 80.0),
 )
 
+_TRANSFER = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 5.0)
+
 
 @dataclass(slots=True)
 class Histogram:
@@ -65,16 +67,22 @@ class EngineMetrics:
     prefix_queries: int = 0
     prefix_hits: int = 0
     prompt_tokens: int = 0
+    taken_tokens: int = 0
+    """Of prompts whose KV cache another engine made."""
     generation_tokens: int = 0
     success: dict[str, int] = field(default_factory=lambda: dict.fromkeys(FINISHED_REASONS, 0))
     ttft: Histogram = field(default_factory=lambda: Histogram(_TTFT))
     itl: Histogram = field(default_factory=lambda: Histogram(_TPOT))
     tpot: Histogram = field(default_factory=lambda: Histogram(_TPOT))
     e2e: Histogram = field(default_factory=lambda: Histogram(_E2E))
+    transfer: Histogram = field(default_factory=lambda: Histogram(_TRANSFER))
     queue: Histogram = field(default_factory=lambda: Histogram(_E2E))
 
-    def prompt(self, tokens: int, cached: int) -> None:
-        """Count a prompt; with the prefix cache off nothing is looked up in it."""
+    def prompt(self, tokens: int, cached: int, *, taken: bool = False) -> None:
+        """Count a prompt, `taken` from another engine or not; with the cache off nothing is looked up."""
+        if taken:
+            self.taken_tokens += tokens - cached
+            self.transfer.observe(0.002)
         if self.cache_config["enable_prefix_caching"] == "True":
             self.prefix_queries += tokens
         self.prefix_hits += cached
@@ -104,7 +112,7 @@ class EngineMetrics:
         for name, value in (("num_requests_running", self.running), ("num_requests_waiting", 0)):
             lines += _family(name, "gauge", [(labels, value)])
         lines += _family("kv_cache_usage_perc", "gauge", [(labels, 0)])
-        computed = self.prompt_tokens - self.prefix_hits
+        computed = self.prompt_tokens - self.prefix_hits - self.taken_tokens
         for name, value in (
             ("prefix_cache_queries_total", self.prefix_queries),
             ("prefix_cache_hits_total", self.prefix_hits),
@@ -114,7 +122,8 @@ class EngineMetrics:
             ("generation_tokens_total", self.generation_tokens),
         ):
             lines += _family(name, "counter", [(labels, value)])
-        sources = {"local_compute": computed, "local_cache_hit": self.prefix_hits, "external_kv_transfer": 0}
+        sources = {"local_compute": computed, "local_cache_hit": self.prefix_hits}
+        sources["external_kv_transfer"] = self.taken_tokens
         by_source = [({**labels, "source": source}, count) for source, count in sources.items()]
         lines += _family("prompt_tokens_by_source_total", "counter", by_source)
         by_reason = [({**labels, "finished_reason": reason}, n) for reason, n in self.success.items()]
@@ -127,6 +136,8 @@ class EngineMetrics:
             ("request_queue_time_seconds", self.queue),
         ):
             lines += _histogram(name, labels, histogram)
+        if self.taken_tokens:
+            lines += _histogram("nixl_xfer_time_seconds", labels, self.transfer)
         lines += _family("cache_config_info", "gauge", [({**self.cache_config, "engine": "0"}, 1)])
         return "\n".join(lines) + "\n"
 

@@ -9,13 +9,15 @@ from __future__ import annotations
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from fakes.engine_metrics import CACHE_CONFIG
 from fakes.scripts import Events, Script, Step, json_answer
 from fakes.words import TEMPLATE_TOKENS
 
 DEFAULT_MAX_TOKENS = 16
+HandOver = Literal["blocks", "nothing"]
+"""As an engine with NIXL: it offers blocks, and takes another's or, with `nothing`, computes all itself."""
 
 
 @dataclass(slots=True)
@@ -36,6 +38,7 @@ class Settings:
     health_status: int = 200
     die_on_request: int | None = None
     """Exit instead of answering this request (from 1)."""
+    hand_over: HandOver | None = None
     cache_config: dict[str, str] = field(default_factory=lambda: dict(CACHE_CONFIG))
 
 
@@ -68,7 +71,16 @@ def generated(
     }
     if body.get("stream"):
         return _stream(path, body, ids, usage, settings)
-    return _whole(path, ids, usage, settings)
+    return _whole(path, ids, usage, settings, _blocks(body, settings))
+
+
+def _blocks(body: Mapping[str, Any], settings: Settings) -> Mapping[str, Any]:
+    """What an engine adds to the answer of a prompt that another engine is to go on with."""
+    wanted = (body.get("kv_transfer_params") or {}).get("do_remote_decode")
+    if settings.hand_over is None or not wanted:
+        return {}
+    params = {"do_remote_prefill": True, "do_remote_decode": False, "remote_block_ids": [[1, 2]]}
+    return {"kv_transfer_params": params | {"remote_engine_id": "e", "remote_host": "h", "remote_port": 1}}
 
 
 def _stream(
@@ -94,7 +106,9 @@ def _stream(
     return Script("generated", (*steps, events.done(at_s)))
 
 
-def _whole(path: str, ids: Sequence[int], usage: Mapping[str, Any], settings: Settings) -> Script:
+def _whole(
+    path: str, ids: Sequence[int], usage: Mapping[str, Any], settings: Settings, more: Mapping[str, Any]
+) -> Script:
     text = "".join(f" w{token}" for token in ids)
     chat = path == "/v1/chat/completions"
     shown: dict[str, Any] = {"message": {"role": "assistant", "content": text}} if chat else {"text": text}
@@ -105,6 +119,7 @@ def _whole(path: str, ids: Sequence[int], usage: Mapping[str, Any], settings: Se
         "model": "@MODEL@",
         "choices": [{"index": 0, **shown, "logprobs": None, "finish_reason": "length"}],
         "usage": usage,
+        **more,
     }
     at_s = settings.ttft_s + (len(ids) - 1) * settings.gap_s
     return json_answer("generated", document, at_s=at_s, tokens=len(ids))

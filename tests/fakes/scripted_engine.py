@@ -123,6 +123,7 @@ def _parser() -> argparse.ArgumentParser:
     own.add_argument("--die-message", default="RuntimeError: scripted death")
     own.add_argument("--die-exit-code", type=int, default=1)
     own.add_argument("--ignore-sigterm", action="store_true")
+    own.add_argument("--hand-over", choices=("blocks", "nothing"), help="as an engine with NIXL")
     own.add_argument("--child", action="store_true", help="have a child process, as vLLM has its EngineCore")
     vllm = parser.add_argument_group("vLLM's flags that change something here")
     vllm.add_argument("--model", default="scripted")
@@ -149,6 +150,7 @@ def _settings(options: argparse.Namespace) -> Settings:
         strict_model=options.served_model_name is not None,
         health_status=options.health,
         die_on_request=options.die_on_request,
+        hand_over=options.hand_over,
     )
     config = settings.cache_config
     config["block_size"] = str(options.block_size)

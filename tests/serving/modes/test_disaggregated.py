@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from serving.modes.disaggregated import Disaggregated
+from serving.modes.disaggregated import Disaggregated, Handover
 from serving.modes.mode import EngineContext, EngineSlot, Observation
 
 NIXL = Disaggregated.model_validate({"connector": {"kind": "nixl"}})
@@ -75,3 +75,44 @@ def test_another_connector_is_not_in_effect(decoding: EngineContext) -> None:
 
 def test_a_log_without_a_connector_shows_nothing(decoding: EngineContext) -> None:
     assert NIXL.verdict(Observation({}, {}, {}), decoding).in_effect is None
+
+
+def handover(after: float | None = 301.0, **fields: str | int) -> Handover:
+    """As vLLM 0.32.0 counted one prompt of 301 tokens over two legs, but for the fields given."""
+    counted = {} if after is None else {(SOURCE, (("source", "external_kv_transfer"),)): after}
+    nixl = {("vllm:nixl_xfer_time_seconds_count", ()): 1.0, ("vllm:nixl_xfer_time_seconds_sum", ()): 0.0034}
+    seen = Observation({(SOURCE, (("source", "external_kv_transfer"),)): 0.0}, counted | nixl, {})
+    answers = {"answer": "the sea", "alone": "the sea"}
+    return Handover(**({"prefill": "p", "decode": "d", "prompt_tokens": 301} | answers | fields), seen=seen)
+
+
+def test_a_request_over_both_engines_shows_it_with_tokens_time_and_the_answer() -> None:
+    verdict = NIXL.handed_over(handover())
+    assert (verdict.in_effect, verdict.warnings) == (True, ())
+    assert verdict.evidence == (
+        "301 of 301 prompt tokens came from p to d in 1 transfer of 3.4 ms; "
+        "the answer is the one of the prefilling engine alone"
+    )
+
+
+def test_another_answer_after_a_transfer_is_a_warning_with_its_place() -> None:
+    verdict = NIXL.handed_over(handover(answer="the fox"))
+    assert verdict.in_effect is True
+    [warning] = verdict.warnings
+    assert "not the one of p alone" in warning
+    assert "'fox' where it had 'sea'" in warning
+
+
+def test_a_prompt_that_the_decoder_computed_itself_is_not_in_effect() -> None:
+    verdict = NIXL.handed_over(handover(0.0))
+    assert verdict.in_effect is False
+    assert verdict.evidence == "d computed a prompt of 301 tokens that p had computed for it"
+
+
+def test_a_leg_that_failed_is_not_in_effect() -> None:
+    verdict = NIXL.handed_over(handover(failure="the first gave no blocks to take over"))
+    assert (verdict.in_effect, verdict.evidence) == (False, "p to d: the first gave no blocks to take over")
+
+
+def test_an_engine_that_does_not_count_by_source_cannot_tell() -> None:
+    assert NIXL.handed_over(handover(None)).in_effect is None
