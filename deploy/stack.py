@@ -14,6 +14,8 @@ from deploy.handover import Handovers, Side, Trial
 from deploy.leaving import leave
 from deploy.plan_start import compare_start
 from deploy.prepared import Prepared, PreparedEngine
+from deploy.prometheus import LocalPrometheus
+from deploy.scrape_config import EngineTarget
 from deploy.verdicts import merge, not_in_effect, settled, verdict_table
 from serving.config.revisions import OWN, own_revision
 from serving.config.units import format_duration
@@ -55,6 +57,7 @@ class Stack:
     clock: Clock = field(default_factory=Clock)
     gateway: Gateway = field(init=False)
     supervisor: Supervisor = field(init=False)
+    prometheus: LocalPrometheus = field(init=False)
     verdicts: list[Verdict] = field(default_factory=list)
     _guardian: Guardian = field(default_factory=Guardian)
     _backends: dict[str, Backend] = field(default_factory=dict)
@@ -73,6 +76,9 @@ class Stack:
             edge_settings(section, self.prepared.beside),
             routing_settings(deployment, self.prepared.beside),
             objectives(deployment),
+        )
+        self.prometheus = LocalPrometheus(
+            self.prepared.prometheus, self._guardian, self.console.say, self.gateway.recorded_at
         )
         around = Surroundings(
             start_timeout_s=deployment.engine.start_timeout,
@@ -112,6 +118,7 @@ class Stack:
         for line in self._starting():
             self.console.say(line)
         self._guardian.start()
+        await self.prometheus.start(self.gateway.admin_url)
         await self.supervisor.up()
         self._is_up = True
         if self.verdicts:
@@ -129,7 +136,10 @@ class Stack:
         try:
             await leave(self.gateway, section, self.console)
             self.supervisor.leave()
-            stopped = await self.supervisor.down(section.drain_timeout + STOP_MARGIN_S)
+            try:
+                stopped = await self.supervisor.down(section.drain_timeout + STOP_MARGIN_S)
+            finally:
+                await self.prometheus.stop()
             # Only now: until here the guardian was needed, and if something is left it still is.
             self._guardian.close()
             self._tell(stopped)
@@ -192,6 +202,8 @@ class Stack:
         if changed.state is EngineState.CRASHED:
             self._backends[changed.name].failures += 1
             self._handovers.lost(changed.name)
+        seen = self._backends[changed.name]
+        self.prometheus.see(changed.name, EngineTarget(seen.url, seen.revision, seen.role), changed.state)
         for engine in self.supervisor.engines:
             backend = self._backends[engine.name]
             backend.state = (

@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.engine, pytest.mark.timeout(600)]
 
 MODEL = "tiny-llama"
 SHOWN = re.compile(
-    r"(?P<moved>\d+) of (?P<prompt>\d+) prompt tokens came from e2e-prefill-0 to e2e-decode-0 in 1 transfer of "
+    r"(?P<moved>\d+) of (?P<prompt>\d+) prompt tokens came from e2e-prefill-0 to e2e-decode-0 in 1 transfer "
 )
 PAIR = {"kind": "disaggregated", "prefill": 1, "decode": 1, "connector": {"kind": "nixl"}}
 
