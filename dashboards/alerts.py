@@ -40,6 +40,8 @@ _USERS = (
         "a longer queue only lets them wait longer.",
     ),
 )
+_GROWTH = f"changes({vllm('kv_cache_usage')}[2m])"
+"""All that moves while an engine reads a long prompt."""
 _ENGINES = (
     Alert(
         name="TeapotQueueByCapacity",
@@ -67,16 +69,16 @@ _ENGINES = (
         name="TeapotEngineFailed",
         expr=f"{SLIS['engine_failures'].query(BACKEND.over('15m'))} > 0",
         severity="warning",
-        summary="{{ $labels.deployment }}: engine {{ $labels.backend }} ({{ $labels.revision }}) failed "
-        '{{ $value | printf "%.0f" }} times in 15 minutes',
+        summary="{{ $labels.deployment }}: failures of {{ $labels.backend }} ({{ $labels.revision }}) in "
+        '15 minutes: {{ $value | printf "%.0f" }}',
         advice="It is started again by itself. `teapot status` has the cause, the engine's log the rest.",
     ),
     Alert(
         name="TeapotEngineKeepsFailing",
         expr=f"{SLIS['engine_failures'].query(BACKEND.over('1h'))} >= 3",
         severity="critical",
-        summary="{{ $labels.deployment }}: engine {{ $labels.backend }} ({{ $labels.revision }}) failed "
-        '{{ $value | printf "%.0f" }} times in an hour',
+        summary="{{ $labels.deployment }}: failures of {{ $labels.backend }} ({{ $labels.revision }}) in "
+        'an hour: {{ $value | printf "%.0f" }}',
         advice="Starting it again does not help. Read why in `teapot status`; take back the last change.",
     ),
     Alert(
@@ -84,7 +86,7 @@ _ENGINES = (
         expr=both(
             f"{total(over_time('min', vllm('requests_running'), ENGINE.over('2m')), ENGINE)} > 0",
             f"{total(rate(vllm('generation_tokens'), ENGINE.over('2m')), ENGINE)} == 0",
-            f"{total(rate(vllm('prompt_tokens'), ENGINE.over('2m')), ENGINE)} == 0",
+            f"{total(_GROWTH, ENGINE)} == 0",
         ),
         hold="3m",
         severity="critical",
@@ -110,7 +112,7 @@ _ENGINES = (
         severity="warning",
         summary="{{ $labels.deployment }}: {{ $value | humanizePercentage }} of the divided requests of "
         "{{ $labels.revision }} were answered by one engine alone",
-        advice="Decoding engines prefill too, so TTFT and TPOT grow. See those that prefill, and KV transfer.",
+        advice="Decoding engines prefill too, so TTFT and TPOT grow. See who prefills, and KV transfer.",
     ),
 )
 _OURS = DEPLOYMENT.only('job=~"gateway|engine"')

@@ -154,3 +154,17 @@ def test_an_engine_that_failed_is_counted_for_its_backend() -> None:
     assert value(metrics, "teapot_engine_failures_total", backend=backend.url) == 0
     backend.failures += 1
     assert value(metrics, "teapot_engine_failures_total", backend=backend.url) == 1
+
+
+def test_judgements_are_counted_from_0_on_so_that_the_first_misses_are_an_increase() -> None:
+    state = GatewayState("demo")
+    state.backends.add(Backend("http://127.0.0.1:9", state="ready"))
+    metrics = GatewayMetrics(state, Objectives(ttft_s=0.5))
+    name = "teapot_slo_requests_total"
+    for slo in ("availability", "ttft"):
+        for met in ("true", "false"):
+            assert value(metrics, name, slo=slo, met=met, revision="main", backend="http://127.0.0.1:9") == 0
+            assert value(metrics, name, slo=slo, met=met, revision="none", backend="none") == 0
+    assert value(metrics, name, slo="tpot") is None
+    metrics.observe(OUTCOME)
+    assert value(metrics, name, slo="ttft", met="true", revision="main") == 1
