@@ -118,7 +118,7 @@ class Stack:
         for line in self._starting():
             self.console.say(line)
         self._guardian.start()
-        await self.prometheus.start(self.gateway.admin_url)
+        await self.prometheus.start(self.gateway.admin_url, self.gateway.public_url)
         await self.supervisor.up()
         self._is_up = True
         if self.verdicts:
@@ -182,7 +182,7 @@ class Stack:
         found = await self._handovers.settle(Side(engine.name, context.slot.role, engine.url))
         if found:
             took = format_duration(time.monotonic() - began)
-            self.console.say(f"{self._label(engine.name)}{' and '.join(found)} tried together in {took}")
+            self.console.say(f"{' and '.join(found)} tried together in {took}")
             self._judge({name: settled(self._verdicts[name], verdict) for name, verdict in found.items()})
 
     def _judge(self, found: Mapping[str, Sequence[Verdict]]) -> None:
