@@ -26,10 +26,16 @@ class Admission(Generic[Ticket]):
         """How many wait."""
         return len(self._waiting)
 
-    def ask(self, ticket: Ticket) -> Decision:
-        """Take a place, or the last place in the queue, or neither. Nobody overtakes."""
+    def take(self) -> bool:
+        """Take a place, if one is free and nobody waits for it: nobody overtakes."""
         if self.places is None or (self.taken < self.places and not self._waiting):
             self.taken += 1
+            return True
+        return False
+
+    def ask(self, ticket: Ticket) -> Decision:
+        """Take a place, or the last place in the queue, or neither."""
+        if self.take():
             return "admitted"
         if len(self._waiting) >= self.queue:
             return "full"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
@@ -32,14 +31,24 @@ class Backend:
     failures: int = 0
     """How often its engine crashed, hung or could not be proven."""
 
-    @contextmanager
-    def serving(self) -> Iterator[None]:
+    def serving(self) -> Counted:
         """Count a request as in flight for as long as the block runs, however it ends."""
-        self.in_flight += 1
-        try:
-            yield
-        finally:
-            self.in_flight -= 1
+        return Counted(self)
+
+
+class Counted:
+    """A request at a backend, for the length of a `with`. A generator would cost every request more."""
+
+    __slots__ = ("_backend",)
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+
+    def __enter__(self) -> None:
+        self._backend.in_flight += 1
+
+    def __exit__(self, *why: object) -> None:
+        self._backend.in_flight -= 1
 
 
 @dataclass(frozen=True, slots=True)

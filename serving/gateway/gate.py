@@ -6,8 +6,6 @@ Owns: waiting in time for what `Admission` decides. Knows nothing about who may 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 from serving.gateway.admission import Admission
 from serving.gateway.answers import Refused, retry_after
@@ -29,14 +27,9 @@ class Gate:
         """How many requests wait for a place."""
         return self._admission.waiting
 
-    @asynccontextmanager
-    async def place(self) -> AsyncIterator[None]:
+    def place(self) -> Place:
         """Hold a place for the length of the block. Raises: Refused (503) if none is to be had in time."""
-        await self._enter()
-        try:
-            yield
-        finally:
-            self._give_back()
+        return Place(self)
 
     def end_all(self) -> None:
         """Send away all who wait, because the server is shutting down."""
@@ -44,7 +37,10 @@ class Gate:
             if not ticket.done():
                 ticket.set_exception(self._refused("the server is shutting down", "shutting_down"))
 
-    async def _enter(self) -> None:
+    async def enter(self) -> None:
+        """Take a place; `leave` gives it back. Raises: Refused."""
+        if self._admission.take():
+            return
         ticket: _Ticket = asyncio.get_running_loop().create_future()
         decision = self._admission.ask(ticket)
         if decision == "admitted":
@@ -66,9 +62,10 @@ class Gate:
         # The place may have been given in the same moment: then it goes to the next.
         granted = ticket.done() and not ticket.cancelled() and ticket.exception() is None
         if not self._admission.leave(ticket) and granted:
-            self._give_back()
+            self.leave()
 
-    def _give_back(self) -> None:
+    def leave(self) -> None:
+        """Give a place back."""
         following = self._admission.done()
         # Who was cancelled has not left yet: the place goes on.
         while following is not None and following.done():
@@ -78,3 +75,18 @@ class Gate:
 
     def _refused(self, message: str, code: str) -> Refused:
         return Refused(503, message, code=code, headers=retry_after(self._retry_after_s))
+
+
+class Place:
+    """One place, held inside a `with`. A class, for a generator would cost every request more."""
+
+    __slots__ = ("_gate",)
+
+    def __init__(self, gate: Gate) -> None:
+        self._gate = gate
+
+    async def __aenter__(self) -> None:
+        await self._gate.enter()
+
+    async def __aexit__(self, *why: object) -> None:
+        self._gate.leave()

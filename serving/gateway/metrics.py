@@ -18,6 +18,7 @@ from prometheus_client.registry import Collector
 from serving.facts.load import own_metrics
 from serving.gateway.objectives import Objectives, judged
 from serving.gateway.outcome import Outcome
+from serving.gateway.series import OFTEN_COUNTED, OFTEN_TIMED, Alike, Families, Series
 from serving.gateway.state import GatewayState
 from serving.modes.mode import Verdict
 
@@ -52,34 +53,34 @@ class GatewayMetrics:
         self._gaps: dict[_Where, tuple[list[int], list[float]]] = {}
         self._children: dict[tuple[object, ...], Any] = {}
         self.registry.register(_Now(state, self))
-        self._requests = self._counter("gateway_requests")
+        self._series: dict[Alike, Series] = {}
+        self._families = Families(
+            {key: self._counter(key) for key in OFTEN_COUNTED},
+            {key: self._histogram(key) for key in OFTEN_TIMED},
+        )
         self._judged = self._counter("slo_requests")
-        self._prompt = self._counter("gateway_prompt_tokens")
-        self._output = self._counter("gateway_output_tokens")
         self._failed = self._counter("gateway_failed_tries")
         self._fallbacks = self._counter("gateway_fallbacks")
-        self._connections = self._counter("gateway_connections")
-        self._first_byte = self._histogram("gateway_first_byte")
-        self._tpot = self._histogram("gateway_tpot")
-        self._duration = self._histogram("gateway_duration")
-        self._queue = self._histogram("gateway_queue")
         self._prefill = self._histogram("gateway_prefill_leg")
 
     def observe(self, outcome: Outcome) -> None:
         """Count a request that has ended."""
         where = (outcome.revision or NONE, outcome.role or NONE, outcome.backend or NONE, outcome.traffic)
         code = NONE if outcome.status is None else str(outcome.status)
-        streamed = "true" if outcome.streamed else "false"
-        path, accepted_ns = outcome.path, outcome.accepted_ns
-        self._child(self._requests, path, outcome.kind, code, *where).inc()
-        duration_s = (outcome.ended_ns - accepted_ns) / 1e9
-        self._child(self._duration, path, outcome.kind, streamed, *where).observe(duration_s)
+        alike = Alike(outcome.path, outcome.kind, code, "true" if outcome.streamed else "false", *where)
+        series = self._series.get(alike)
+        if series is None:
+            series = self._series[alike] = Series(self._families, alike)
+        accepted_ns = outcome.accepted_ns
+        series.requests.inc()
+        series.duration.observe((outcome.ended_ns - accepted_ns) / 1e9)
         if outcome.admitted_ns is not None:
-            self._child(self._queue, path).observe((outcome.admitted_ns - accepted_ns) / 1e9)
+            series.queue.observe((outcome.admitted_ns - accepted_ns) / 1e9)
         if outcome.first_byte_ns is not None:
-            first_s = (outcome.first_byte_ns - accepted_ns) / 1e9
-            self._child(self._first_byte, path, streamed, *where).observe(first_s)
-            self._observe_pieces(outcome, where)
+            series.first_byte.observe((outcome.first_byte_ns - accepted_ns) / 1e9)
+            self._observe_pieces(outcome, series, where)
+        if outcome.reused is not None:
+            (series.reused if outcome.reused else series.connected).inc()
         self._observe_ways(outcome, where)
         for slo, met in judged(outcome, self.objectives):
             self._child(self._judged, slo, "true" if met else "false", *where[:3]).inc()
@@ -91,7 +92,7 @@ class GatewayMetrics:
     def expect(self, places: Iterable[tuple[str, str, str]]) -> None:
         """Count judgements of these (revision, role, backend) from 0 on.
 
-        Of a counter that is born with its first misses, `rate` does not see them: an outage would begin unseen.
+        `rate` does not see the events that a counter is born with: an outage would begin unseen.
         """
         for place in places:
             for slo in self.objectives.targets():
@@ -111,16 +112,16 @@ class GatewayMetrics:
             family.add_metric(where, buckets, total_s)
         return family
 
-    def _observe_pieces(self, outcome: Outcome, where: _Where) -> None:
+    def _observe_pieces(self, outcome: Outcome, series: Series, where: _Where) -> None:
         if outcome.first_byte_ns is None or outcome.last_byte_ns is None:
             return
         between_s = (outcome.last_byte_ns - outcome.first_byte_ns) / 1e9
         if outcome.tokens_in is not None:
-            self._child(self._prompt, *where).inc(outcome.tokens_in)
+            series.prompt_tokens.inc(outcome.tokens_in)
         if outcome.tokens_out is not None:
-            self._child(self._output, *where).inc(outcome.tokens_out)
+            series.output_tokens.inc(outcome.tokens_out)
             if outcome.streamed and outcome.tokens_out > 1:
-                self._child(self._tpot, outcome.path, *where).observe(between_s / (outcome.tokens_out - 1))
+                series.tpot.observe(between_s / (outcome.tokens_out - 1))
         if outcome.streamed and outcome.gaps is not None:
             fresh = ([0] * (len(self._bounds_s) + 1), [0.0])
             counts, total_s = self._gaps.setdefault(where, fresh)
@@ -131,9 +132,6 @@ class GatewayMetrics:
     def _observe_ways(self, outcome: Outcome, where: _Where) -> None:
         for missed in outcome.missed:
             self._failed.labels(*missed).inc()
-        if outcome.reused is not None:
-            how = "reused" if outcome.reused else "new"
-            self._child(self._connections, *where[:3], how).inc()
         if outcome.fallback is not None:
             self._fallbacks.labels(outcome.fallback, where[0]).inc()
         if outcome.prefill_s is not None:

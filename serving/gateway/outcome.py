@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from operator import attrgetter
 from typing import Literal
 
 from serving.gateway.caller import ANONYMOUS, Caller
@@ -125,9 +126,9 @@ class Exchange:
 
     def outcome(self, ended_ns: int) -> Outcome:
         """Freeze the notes."""
-        notes = {name: getattr(self, name) for name in _NOTES}
-        return Outcome(ended_ns=ended_ns, **notes)
+        return Outcome(ended_ns=ended_ns, **dict(zip(_NOTES, _take_notes(self), strict=True)))
 
 
 _ONLY_WHILE_IT_RUNS = ("body", "answer_headers", "engine_headers")
 _NOTES = tuple(note.name for note in fields(Exchange) if note.name not in _ONLY_WHILE_IT_RUNS)
+_take_notes = attrgetter(*_NOTES)

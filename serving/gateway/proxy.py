@@ -198,7 +198,8 @@ class Proxy:
                 raise KeyRefused(f"{sent.head.status} to the gateway's own key")
             if sent.head.status >= 400:
                 return await self._error(sent, exchange)
-            patience.expect("next byte", self._limits.between_bytes_s)
+            if not sent.answer.is_whole:
+                patience.expect("next byte", self._limits.between_bytes_s)
             if access is not None and access.reads(errand.task.path):
                 return await self._listing(sent, errand, access, exchange)
             return await self._answer(sent, errand, relay, patience)

@@ -19,6 +19,7 @@ import sys
 import tempfile
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,8 +30,19 @@ from bench.clients import Client, close, connect, open_streams, small_answers, t
 from bench.peers import Peer, peer
 
 NAMES = ("none", "teapot", "vllm-router", "nginx", "litellm")
-STREAMS, RATE = 200, 50
-HELD = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """How much is asked of a peer at once; each stream of the paced load has 50 events/s."""
+
+    streams: int = 200
+    connections: int = 32
+    held: int = 500
+
+
+LOADS = {"litellm": Load(streams=5, connections=4, held=20)}
+"""It answers nothing in time under the others' load. Costs are by event and by answer, so they compare."""
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
 
@@ -75,9 +87,9 @@ async def added_ttft(peers: list[Peer], rounds: int) -> dict[str, list[float]]:
     return seen
 
 
-async def streamed(one: Peer, model: str, seconds: float) -> dict[str, float]:
-    """Events and CPU of 200 streams over a while, once they all run."""
-    clients = await open_streams(one.url, model, 10_000_000, STREAMS)
+async def streamed(one: Peer, model: str, load: Load, seconds: float) -> dict[str, float]:
+    """Events and CPU of many streams over a while, once they all run."""
+    clients = await open_streams(one.url, model, 10_000_000, load.streams)
     await asyncio.sleep(1.0)
     events, cpu = count(clients), cpu_s(one.pid) if one.pid else 0.0
     began = asyncio.get_running_loop().time()
@@ -86,83 +98,93 @@ async def streamed(one: Peer, model: str, seconds: float) -> dict[str, float]:
     events, cpu = count(clients) - events, (cpu_s(one.pid) if one.pid else 0.0) - cpu
     close(clients)
     return {"events_per_s": events / took, "cpu_us_per_event": 1e6 * cpu / events if events else float("nan"),
-            "cores": cpu / took}  # fmt: skip
+            "events_per_cpu_s": events / cpu if cpu else float("nan"), "cores": cpu / took}  # fmt: skip
 
 
 def count(clients: list[Client]) -> int:
     return sum(client.events for client in clients)
 
 
-async def small(one: Peer, seconds: float) -> dict[str, float]:
-    """One-token answers over 32 connections."""
-    await small_answers(one.url, 0.5, 32)
+async def small(one: Peer, load: Load, seconds: float) -> dict[str, float]:
+    """One-token answers over some connections."""
+    await small_answers(one.url, 0.5, load.connections)
     cpu = cpu_s(one.pid) if one.pid else 0.0
-    answers = await small_answers(one.url, seconds, 32)
+    answers = await small_answers(one.url, seconds, load.connections)
     cpu = (cpu_s(one.pid) if one.pid else 0.0) - cpu
     return {"per_s": answers / seconds, "per_cpu_s": answers / cpu if cpu else float("nan")}
 
 
-async def held(one: Peer) -> float:
+async def held(one: Peer, load: Load) -> dict[str, float]:
     """Bytes of memory by which a process grows for each of many open, silent streams."""
     assert one.pid is not None
     before, most = rss_bytes(one.pid), 0
     for _ in range(2):
-        clients = await open_streams(one.url, "hold", 2, HELD)
+        clients = await open_streams(one.url, "hold", 2, load.held)
         await asyncio.sleep(0.5)
         most = max(most, rss_bytes(one.pid) - before)
         close(clients)
         await asyncio.sleep(0.5)
-    return most / HELD
+    return {"bytes": most / load.held}
 
 
 async def measure(peers: list[Peer], options: argparse.Namespace) -> dict[str, Any]:
-    """All figures of all peers."""
-    results: dict[str, Any] = {one.name: {"version": one.version} for one in peers}
-    say(f"time to the first token, {options.rounds} rounds")
-    for name, times in (await added_ttft(peers, options.rounds)).items():
-        results[name]["ttft_s"] = statistics.median(times)
+    """All figures of all peers: every load `repeats` times, the peers in turn."""
+    results: dict[str, Any] = {one.name: {"version": one.version, "runs": {}} for one in peers}
     for one in peers:
-        result = results[one.name]
-        steps: list[tuple[str, Callable[[], Awaitable[Any]]]] = [
-            ("paced", partial(streamed, one, "pace", options.seconds)),
-            ("saturated", partial(streamed, one, "flood", options.seconds)),
-            ("small", partial(small, one, options.seconds)),
-        ]
         if one.pid:
             # First of all, for later the process has memory left over from other loads.
-            steps.insert(0, ("held_bytes", partial(held, one)))
-        for key, step in steps:
-            say(f"{one.name}: {key}")
-            try:
-                result[key] = await step()
-                say(f"{one.name}: {key} {json.dumps(result[key])}")
-            except (TimeoutError, OSError) as error:
-                result[key] = None
-                say(f"{one.name}: {key} failed: {error!r}")
-            await asyncio.sleep(0.5)
+            await step(one, "held", partial(held, one, LOADS.get(one.name, Load())), results)
+    say(f"time to the first token, {options.rounds} rounds")
+    for name, times in (await added_ttft(peers, options.rounds)).items():
+        results[name]["ttft_s"] = statistics.quantiles(times, n=4)
+        say(f"{name}: {[round(1e3 * quartile, 2) for quartile in results[name]['ttft_s']]} ms")
+    for _ in range(options.repeats):
+        for one in peers:
+            load = LOADS.get(one.name, Load())
+            await step(one, "paced", partial(streamed, one, "pace", load, options.seconds), results)
+            await step(one, "saturated", partial(streamed, one, "flood", load, options.seconds), results)
+            await step(one, "small", partial(small, one, load, options.seconds), results)
     return results
 
 
+async def step(one: Peer, key: str, do: Callable[[], Awaitable[Any]], results: dict[str, Any]) -> None:
+    try:
+        seen = await do()
+    except (TimeoutError, OSError) as error:
+        say(f"{one.name}: {key} failed: {error!r}")
+        return
+    results[one.name]["runs"].setdefault(key, []).append(seen)
+    say(f"{one.name}: {key} {json.dumps(seen)}")
+    await asyncio.sleep(0.5)
+
+
+COLUMNS: dict[str, tuple[str, str, Callable[[float], str]]] = {
+    "CPU per event, paced": ("paced", "cpu_us_per_event", lambda us: f"{us:.1f} us"),
+    "events per CPU-second, saturated": ("saturated", "events_per_cpu_s", lambda n: f"{n:,.0f}"),
+    "1-token answers per CPU-second": ("small", "per_cpu_s", lambda n: f"{n:,.0f}"),
+    "memory per stream": ("held", "bytes", lambda size: f"{size / 1024:.0f} KiB"),
+}
+
+
 def table(results: dict[str, Any]) -> str:
-    """The figures, and how they relate to vllm-router's."""
-    base = results["none"]["ttft_s"]
-    head = (
-        "| | added TTFT, median | CPU per event, paced | events per CPU-second, saturated "
-        "| 1-token answers per CPU-second | memory per stream |"
-    )
-    rows = [head, "|---|---|---|---|---|---|"]
+    """Medians, with the lowest and the highest in brackets; of the time to the first token its quartiles."""
+    base = results["none"]["ttft_s"][1]
+    rows = ["| | added TTFT | " + " | ".join(COLUMNS) + " |", "|---|---|" + "---|" * len(COLUMNS)]
     for name, row in results.items():
-        if name == "none":
-            continue
-        paced, flood, one, kept = (row.get(key) for key in ("paced", "saturated", "small", "held_bytes"))
-        rows.append(
-            f"| {name} {row['version']} | {1e3 * (row['ttft_s'] - base):.2f} ms | "
-            + (f"{paced['cpu_us_per_event']:.1f} us" if paced else "-") + " | "
-            + (f"{1e6 / flood['cpu_us_per_event']:,.0f}" if flood else "-") + " | "
-            + (f"{one['per_cpu_s']:,.0f}" if one else "-") + " | "
-            + (f"{kept / 1024:.0f} KiB" if kept is not None else "-") + " |"
-        )  # fmt: skip
+        if name != "none":
+            low, middle, high = (1e3 * (quartile - base) for quartile in row["ttft_s"])
+            cells = [f"{middle:.2f} ms ({low:.2f} to {high:.2f})"]
+            cells += [cell(row["runs"].get(key, []), figure, show) for key, figure, show in COLUMNS.values()]
+            rows.append(f"| {name} {row['version']} | " + " | ".join(cells) + " |")
     return "\n".join(rows)
+
+
+def cell(runs: list[dict[str, float]], figure: str, show: Callable[[float], str]) -> str:
+    values = [run[figure] for run in runs]
+    if not values:
+        return "-"
+    middle = show(statistics.median(values))
+    return middle if len(values) == 1 else f"{middle} ({show(min(values))} to {show(max(values))})"
 
 
 def say(text: str) -> None:
@@ -172,7 +194,8 @@ def say(text: str) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--peers", default=",".join(NAMES), help="which, in this order")
-    parser.add_argument("--seconds", type=float, default=8.0, help="of each load")
+    parser.add_argument("--seconds", type=float, default=4.0, help="of each load")
+    parser.add_argument("--repeats", type=int, default=3, help="of each load")
     parser.add_argument("--rounds", type=int, default=200, help="of requests for the time to the first token")
     parser.add_argument("--scratch", type=Path, help="where peers are installed; default: a temporary folder")
     parser.add_argument("--json", action="store_true")

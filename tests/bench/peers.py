@@ -97,9 +97,10 @@ def commands(
     name: str, engine: str, port: int, scratch: Path
 ) -> tuple[list[str], str, dict[str, str]] | None:
     """The command of a peer, its version, its variables; None if it cannot be had."""
-    if name == "teapot":
+    if name in ("teapot", "teapot-asyncio"):
+        program = GATEWAY if name == "teapot" else "import sys; sys.modules['uvloop'] = None" + GATEWAY
         return (
-            [sys.executable, "-c", GATEWAY, engine, str(port)],
+            [sys.executable, "-c", program, engine, str(port)],
             installed(Path(sys.executable), "teapot-serving"),
             {},
         )

@@ -41,11 +41,11 @@ async def test_an_idle_gateway_leaves_without_a_word() -> None:
 
 
 async def test_requests_that_do_not_finish_in_time_are_told_of() -> None:
-    said = await left(GatewaySection(drain_timeout=0.05), busy=True)
-    assert "finishing 1 requests (up to 50ms)" in said
+    said = await left(GatewaySection(drain_timeout="50ms"), busy=True)
+    assert "finishing 1 requests (up to 50 ms)" in said
     assert "1 requests did not finish in time and were ended with an error" in said
 
 
 async def test_a_grace_is_told_of_and_kept() -> None:
-    said = await left(GatewaySection(grace=0.01), busy=False)
-    assert "not ready any more; requests are still taken for 10ms" in said
+    said = await left(GatewaySection(grace="10ms"), busy=False)
+    assert "not ready any more; requests are still taken for 10 ms" in said

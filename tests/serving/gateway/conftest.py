@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
 import pytest
 from fakes.raw_http import PATIENCE_S, RawEngine
 
 from serving.gateway.backends import Backend
 from serving.gateway.limits import GatewayLimits
+from serving.gateway.loop import loop_factory
 from serving.gateway.server import Gateway
 from serving.gateway.settings import EdgeSettings
 
 MakeGateway = Callable[..., Awaitable[Gateway]]
+LoopFactory = Callable[[], asyncio.AbstractEventLoop]
 Eventually = Callable[[Callable[[], bool]], Awaitable[None]]
+
+
+def pytest_asyncio_loop_factories() -> Mapping[str, LoopFactory]:
+    """Let these tests run on the loop that the gateway serves on; on asyncio's with TEST_LOOP=asyncio."""
+    if os.environ.get("TEST_LOOP") == "asyncio":
+        return {"asyncio": asyncio.new_event_loop}
+    return {"serving": loop_factory()}
 
 
 @pytest.fixture
