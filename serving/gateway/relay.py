@@ -87,6 +87,9 @@ class Relay:
         finally:
             if self._draining is not None:
                 self._draining.cancel()
+            # The answer knows this relay: a ring, with all of the request in it, that only the garbage
+            # collector would open.
+            self._answer = None
         if transport.is_closing():
             raise ClientGone
         return response

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Awaitable, Callable
 
 from fakes.raw_http import Call, RawClient, RawEngine, ask, chunked, fixed, post
 from fakes.samples import total
 
 from serving.gateway.limits import GatewayLimits
+from serving.gateway.outcome import Exchange
+from serving.gateway.relay import Relay
 from serving.gateway.server import Gateway
 
 MakeGateway = Callable[..., Awaitable[Gateway]]
@@ -19,6 +22,10 @@ EVENT = b"data: " + b"x" * (len(BLOCK) - 8) + b"\n\n"
 BLOCKS = 400
 """25 MiB: far more than the buffers of two kernels' sockets and of the gateway can take."""
 HEAD = f"HTTP/1.1 200 OK\r\ncontent-length: {len(BLOCK) * BLOCKS}\r\n\r\n".encode()
+
+
+STREAM = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+STREAM += chunked(b"data: 1\n\n", b"data: [DONE]\n\n") + b"0\r\n\r\n"
 
 
 async def flood(call: Call) -> None:
@@ -105,3 +112,18 @@ async def test_a_client_that_leaves_while_sending_reaches_no_engine(
     assert engine.calls == []
     labels = {"path": "/v1/completions", "outcome": "client_gone", "code": "none", "revision": "none"}
     assert total(gateway.metrics.registry, "teapot_gateway_requests_total", **labels) == 1
+
+
+async def test_a_request_that_has_ended_is_gone_without_the_garbage_collector(
+    engine: RawEngine, gateway: Gateway
+) -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        for answer in (STREAM, b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}"):
+            engine.answer = fixed(answer)
+            assert (await ask(gateway.public_url, post("/v1/completions"))).status == 200
+        left = [type(one).__name__ for one in gc.get_objects() if isinstance(one, Relay | Exchange)]
+    finally:
+        gc.enable()
+    assert left == []
