@@ -65,7 +65,7 @@ def fetch(admin_url: str) -> Mapping[str, Any]:
 def render(status: Mapping[str, Any]) -> str:
     """The document as text for people."""
     backends = [
-        (rev["name"], f"{rev['weight']:.0%}", b["url"], b["role"], b["state"], str(b["in_flight"]))
+        (rev["name"], f"{rev['weight']:.0%}", b["url"], b["role"], _state(b), str(b["in_flight"]))
         for rev in status["revisions"]
         for b in rev["backends"]
     ]
@@ -76,6 +76,11 @@ def render(status: Mapping[str, Any]) -> str:
     if modes:
         blocks.append(_table(("MODE", "ASKED", "IN EFFECT", "EVIDENCE"), modes))
     return "\n\n".join(blocks)
+
+
+def _state(backend: Mapping[str, Any]) -> str:
+    detail = backend.get("detail")
+    return f"{backend['state']} ({detail})" if detail else str(backend["state"])
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -120,3 +120,10 @@ def test_something_else_at_the_address_is_said_so(code: int, body: bytes) -> Non
 def test_a_wrong_address_is_wrong_usage(url: str) -> None:
     with pytest.raises(UsageError):
         status.fetch(url)
+
+
+def test_why_a_backend_gets_no_requests_stands_beside_its_state() -> None:
+    away = {"url": "http://10.0.0.7:8000", "role": "any", "state": "down", "in_flight": 0}
+    revision = {"name": "there", "weight": 0.1, "backends": [{**away, "detail": "GET /health: 503"}]}
+    shown = status.render({**STATUS, "revisions": [revision], "modes": []})
+    assert "any   down (GET /health: 503)  0" in shown
