@@ -5,7 +5,7 @@
 TEAPOT := .venv/bin/teapot
 BIN := .venv/bin
 CODE := serving loadgen $(wildcard dashboards) deploy tests
-export PYTHON
+export PYTHON PROMETHEUS
 
 .DEFAULT_GOAL := help
 PEERS ?= none,teapot,vllm-router,nginx,litellm
@@ -57,9 +57,11 @@ lint: setup-dev
 
 setup:
 	@deploy/bootstrap loadgen
+	@deploy/bootstrap-prometheus
 
 setup-dev:
 	@deploy/bootstrap loadgen,dev
+	@deploy/bootstrap-prometheus
 
 clean: ## remove what make made in this folder (not runs/, not the engines and models in your data folder)
 	rm -rf .venv .venv.lock build *.egg-info .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .grimp_cache

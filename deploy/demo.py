@@ -44,6 +44,7 @@ class Demo:
                 console=self.console,
                 out=self.out,
                 metrics_urls=tuple(f"{url}/metrics" for url in stack.engine_urls),
+                discovery=stack.prepared.prometheus.files.load,
                 stopped=stop.is_set,
             )
         )

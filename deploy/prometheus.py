@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import itertools
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -20,7 +21,15 @@ import dashboards
 from deploy.prometheus_binary import HOW_TO_GET_IT, Binary, find, usable
 from deploy.prometheus_log import cannot_record, trouble
 from deploy.prometheus_targets import TargetFiles, replace
-from deploy.scrape_config import EngineTarget, StateFiles, arguments, config_text, ports_to_try
+from deploy.scrape_config import (
+    EngineTarget,
+    Scraped,
+    StateFiles,
+    arguments,
+    config_text,
+    load_folder,
+    ports_to_try,
+)
 from loadgen.discovery import sweep
 from serving.config.schema import Deployment, PrometheusSection
 from serving.engine.folders import DataFolder
@@ -34,11 +43,12 @@ from serving.errors import Failed
 
 RULES = tuple(Path(dashboards.__file__).parent / "generated" / f"{name}.yaml" for name in ("rules", "alerts"))
 ANSWERS_WITHIN_S = 5.0
-"""Of the start that is waited for: it listens within milliseconds, and reads what it recorded before later."""
+"""That is waited for at the start: it listens within milliseconds, and reads its old data after that."""
 ENDS_WITHIN_S = 10.0
 POLL_S = 0.05
 LOOK_S = 1.0
 SWEEP_LOOKS = 5
+CUT_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +63,7 @@ class Place:
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
     rules: Sequence[Path] = RULES
     """Those that are there are loaded."""
+    ends_within_s: float = ENDS_WITHIN_S
 
     @property
     def files(self) -> StateFiles:
@@ -72,13 +83,8 @@ def here(deployment: Deployment, folder: DataFolder, stamp: str | None = None) -
     return Place(deployment.name, deployment.prometheus, folder, now)
 
 
-def load_folder(folder: DataFolder) -> Path:
-    """Where load generators on this machine say where they are."""
-    return folder.state / "load"
-
-
 class LocalPrometheus:
-    """One deployment's own Prometheus. `start` once and `stop` once; what goes wrong with it is said, not raised."""
+    """One deployment's own Prometheus. `start` once and `stop` once; its faults are said, not raised."""
 
     def __init__(
         self,
@@ -98,8 +104,8 @@ class LocalPrometheus:
         self._watching: asyncio.Task[None] | None = None
         self._lock: int | None = None
 
-    async def start(self, admin_url: str) -> None:
-        """Start it, and return once it listens or cannot.
+    async def start(self, admin_url: str, public_url: str) -> None:
+        """Start it for the gateway at these addresses, and return once it listens or cannot.
 
         Raises: Failed where the deployment file demands one and there is no program of it.
         """
@@ -114,7 +120,7 @@ class LocalPrometheus:
             binary = await asyncio.to_thread(usable, program)
             self._lock = lock(place.files.folder / "lock")
             self._targets.begin(admin_url)
-            await self._start(binary)
+            await self._start(binary, public_url)
         except Failed as error:
             await self._give_up(str(error))
         except OSError as error:
@@ -127,11 +133,10 @@ class LocalPrometheus:
 
     async def stop(self) -> None:
         """End it. Safe to call before a start and again."""
-        if self._watching is not None:
-            self._watching.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._watching
-            self._watching = None
+        watching, self._watching = self._watching, None
+        if watching is not None:
+            watching.cancel()
+            await asyncio.gather(watching, return_exceptions=True)
         await self._end()
 
     def _lacks(self) -> None:
@@ -141,63 +146,58 @@ class LocalPrometheus:
             raise Failed("there is no prometheus on PATH", where="prometheus.enabled", fix=how)
         self._say(f"nothing is recorded over time: there is no Prometheus here; to have one: {how}")
 
-    async def _start(self, binary: Binary) -> None:
+    async def _start(self, binary: Binary, public_url: str) -> None:
         place = self._place
+        port = _port(place.section.port)
+        scraped = Scraped(place.deployment, public_url, port)
         rules = [rule for rule in place.rules if rule.is_file()]
-        for port in _candidates(place.section.port):
-            replace(place.files.config, config_text(place.deployment, port, place.files, rules))
-            argv = arguments(binary.path, place.deployment, port, place.files, place.section)
-            # Port 0: another program on its port is no reason to wait for its end.
-            process = EngineProcess(
-                EngineSpec("prometheus", argv, place.log, port=0), guardian=self._guardian
-            )
-            self._process = process
-            try:
-                process.start()
-            except Failed as error:
-                raise Failed(f"cannot be started: {error.__cause__}", where=binary.path) from error
-            await _listens(process, port)
-            if process.exit_code is not None and not is_free(LOOPBACK, port):
-                await self._end_process()  # somebody was quicker to take the port
-                continue
-            self._is_up(binary, port)
-            return
-        raise self._no_port()
-
-    def _no_port(self) -> Failed:
-        ports = ports_to_try(self._place.section.port)
-        return Failed(
-            f"ports {ports[0]} to {ports[-1]} are taken", where="prometheus.port", fix="set it to a free one"
-        )
-
-    def _is_up(self, binary: Binary, port: int) -> None:
+        replace(place.files.config, config_text(scraped, place.files, rules))
+        argv = arguments(binary.path, place.deployment, port, place.files, place.section)
+        # Port 0: another program on its port is no reason to wait for its end.
+        # It holds the lock as well: one that outlives us by a moment still has the data.
+        kept = () if self._lock is None else (self._lock,)
+        spec = EngineSpec("prometheus", argv, place.log, port=0, keep_open=kept)
+        process = EngineProcess(spec, guardian=self._guardian)
+        try:
+            process.start()
+        except Failed as error:
+            raise Failed(f"cannot be started: {error.__cause__}", where=binary.path) from error
+        self._process = process
+        await _listens(process, port)
+        if process.exit_code is not None:
+            raise self._ended(process.exit_code)
         self.url = f"http://{LOOPBACK}:{port}"
         self._changed(self.url)
-        asked = self._place.section.port
+        asked = place.section.port
         moved = f", since port {asked} is taken" if asked not in (0, port) else ""
-        self._say(f"Prometheus {binary.version} is at {self.url}{moved} (log: {self._place.log})")
-        self._watching = asyncio.create_task(self._watch())
+        self._say(f"Prometheus {binary.version} is at {self.url}{moved} (log: {place.log})")
+        self._watching = asyncio.create_task(self._watch(process))
 
-    async def _watch(self) -> None:
-        """Say once that it ended, or that it cannot record; and put away what dead load generators left."""
-        process, log = self._process, self._place.log
-        assert process is not None
-        read, looks, told = 0, 0, False
-        while (code := process.exit_code) is None:
-            if not told and (size := size_of_log(log)) > read:
-                # A little of what was read already: a line may have been cut.
-                found = cannot_record(end_of_log(log, max(0, read - 4096)))
-                read = size
-                if found is not None:
-                    told = True
-                    self._say(f"Prometheus cannot record: {found.what}; {found.fix}; serving goes on")
-            if looks % SWEEP_LOOKS == 0:
+    async def _watch(self, process: EngineProcess) -> None:
+        """Say once that it cannot record or has ended; put away what dead load generators left."""
+        log, read, told = self._place.log, 0, False
+        for look in itertools.count():
+            if (code := process.exit_code) is not None:
+                await self._give_up(str(self._ended(code)))
+                return
+            size = size_of_log(log)
+            # A little of what was read already: a line may have been cut.
+            found = cannot_record(end_of_log(log, max(0, read - CUT_BYTES))) if size > read else None
+            read = size
+            if found is not None and not told:
+                told = True
+                self._say(f"Prometheus cannot record: {found.what}; {found.fix}; serving goes on")
+            if look % SWEEP_LOOKS == 0:
                 sweep(self._place.files.load)
-            looks += 1
             await asyncio.sleep(LOOK_S)
-        found = trouble(end_of_log(log, 0)) if code > 0 else None
-        why = f": {found.what}; {found.fix}" if found else f"; its log: {log}"
-        await self._give_up(f"it ended ({exit_words(code)}){why}")
+
+    def _ended(self, code: int) -> Failed:
+        # A signal says nothing about the log's old complaints.
+        found = trouble(end_of_log(self._place.log, 0)) if code > 0 else None
+        what = f"it ended ({exit_words(code)})" + (f": {found.what}" if found else "")
+        return Failed(
+            what, where=str(self._place.log), fix=found.fix if found else "see the log's last lines"
+        )
 
     async def _give_up(self, why: str) -> None:
         self._say(f"Prometheus is not running, and serving goes on without it: {why}")
@@ -207,26 +207,22 @@ class LocalPrometheus:
         if self.url is not None:
             self.url = None
             self._changed(None)
-        await self._end_process()
+        if self._process is not None:
+            try:
+                stopped = await self._process.stop(self._place.ends_within_s)
+            except Failed as error:
+                self._say(str(error))
+            else:
+                if stopped.killed:
+                    self._say(f"Prometheus did not end in {self._place.ends_within_s:g} s and was killed")
+            self._process = None
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
 
-    async def _end_process(self) -> None:
-        process, self._process = self._process, None
-        if process is None:
-            return
-        try:
-            stopped = await process.stop(ENDS_WITHIN_S)
-        except Failed as error:
-            self._say(str(error))
-        else:
-            if stopped.killed:
-                self._say(f"Prometheus did not end within {ENDS_WITHIN_S:g} s and was killed")
-
 
 def lock(path: Path) -> int:
-    """Hold a deployment's folder; the kernel lets go with the process. Raises: Failed if another has it; OSError."""
+    """Hold a deployment's folder as long as this process lives. Raises: Failed if another has it; OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
@@ -241,10 +237,16 @@ def lock(path: Path) -> int:
     return descriptor
 
 
-def _candidates(port: int) -> Iterator[int]:
-    if port == 0:
-        yield free_port()
-    yield from (each for each in ports_to_try(port) if port and is_free(LOOPBACK, each))
+def _port(asked: int) -> int:
+    """The port asked for or the next that is free; 0: any. Raises: Failed if there is none."""
+    if asked == 0:
+        return free_port()
+    ports = ports_to_try(asked)
+    found = next((port for port in ports if is_free(LOOPBACK, port)), None)
+    if found is None:
+        what = f"ports {ports[0]} to {ports[-1]} are taken"
+        raise Failed(what, where="prometheus.port", fix="set it to a free one")
+    return found
 
 
 async def _listens(process: EngineProcess, port: int) -> None:

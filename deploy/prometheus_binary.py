@@ -1,6 +1,6 @@
 """Finds the `prometheus` program and asks which version it is.
 
-Owns: where it is looked for, which versions will do, how to get it. Knows nothing about what it is started with.
+Owns: where it is looked for, which versions will do, how to get it. Knows nothing about what it is told.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a Prometheus' last lines mean.
 
-Owns: the lines that tell why it ended or cannot record, each with what to do. Pure. Knows nothing about processes
-or files.
+Owns: the lines that tell why it ended or cannot record, each with what to do. Pure. Knows nothing about
+processes or files.
 """
 
 from __future__ import annotations
@@ -23,15 +23,25 @@ _FULL = Trouble("the disk is full", "make room, or set prometheus.retention_size
 _TROUBLES: tuple[tuple[str, Trouble], ...] = (
     (r"address already in use", Trouble("its port is taken", "set prometheus.port to a free one")),
     (r"no space left on device", _FULL),
-    (r"lock DB directory|resource temporarily unavailable",
-     Trouble("another Prometheus uses its data folder", "end that one")),
-    (r"permission denied", Trouble("it may not write its data", "set TEAPOT_HOME to a folder that you may write to")),
+    (
+        r"lock DB directory",
+        Trouble("another Prometheus uses its data folder", "end that one"),
+    ),
+    (
+        r"permission denied",
+        Trouble("it may not write its data", "set TEAPOT_HOME to a folder that you may write to"),
+    ),
     (r"too many open files", Trouble("it may not open more files", "raise `ulimit -n`")),
-    (r"unknown (long|short) flag", Trouble("it does not know its arguments", "get another version of Prometheus")),
-    (r"[Ee]rror loading (config|rules?)|couldn't load configuration|parsing YAML file|[Uu]nmarshal",
-     Trouble("it refuses its configuration", "get another version of Prometheus")),
-    (r"opening storage failed|corrupt", Trouble("its data are damaged", "move its data folder away")),
-)  # fmt: skip
+    (
+        r"unknown (long|short) flag",
+        Trouble("it does not know its arguments", "get another version of Prometheus"),
+    ),
+    (
+        r"[Ee]rror loading config|loading groups failed",
+        Trouble("it refuses its configuration", "get another version of Prometheus"),
+    ),
+    (r"[Oo]pening storage failed", Trouble("its data are damaged", "move its data folder away")),
+)
 """By the first that is found; lines and words as Prometheus 2.42 to 3 write them."""
 
 

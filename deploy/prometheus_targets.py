@@ -1,7 +1,7 @@
 """The files by which a running Prometheus learns what to scrape.
 
-Owns: writing them, whole or not at all, when engines come, go or move. Knows nothing about Prometheus' process
-or about what engines do: their states come in.
+Owns: writing them, whole or not at all, when engines come, go or move. Knows nothing about Prometheus'
+process or about what engines do: their states come in.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class Relaying:
         await self.gateway.start(section.host, section.port, section.admin_host, section.admin_port)
         if self.prometheus is not None:
             self._guardian.start()
-            await self.prometheus.start(self.gateway.admin_url)
+            await self.prometheus.start(self.gateway.admin_url, self.gateway.public_url)
         await self.gateway.known()
         self.gateway.open(())
         backends = list(self.gateway.state.backends)

@@ -7,6 +7,7 @@ where they lie comes in.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,10 +16,12 @@ from urllib.parse import urlsplit
 
 import yaml
 
+from loadgen.discovery import TARGET_LABEL
 from serving.config.schema import PrometheusSection
+from serving.engine.folders import DataFolder
 
 SCRAPE_INTERVAL_S = 5
-"""Grafana's `$__rate_interval` is four of these at least. A scrape of a vLLM engine answers in milliseconds."""
+"""Grafana's `$__rate_interval` is four of these at least."""
 EVALUATION_INTERVAL_S = 15
 REFRESH_S = 30
 """Of target files whose change the kernel did not tell of."""
@@ -58,12 +61,28 @@ class EngineTarget:
     role: str
 
 
-def config_text(deployment: str, port: int, files: StateFiles, rules: Sequence[Path]) -> str:
+@dataclass(frozen=True, slots=True)
+class Scraped:
+    """Whom it is for: a deployment at its public address, and its own port."""
+
+    deployment: str
+    public_url: str
+    port: int
+
+
+def load_folder(folder: DataFolder) -> Path:
+    """Where load generators on this machine say where they are."""
+    return folder.state / "load"
+
+
+def config_text(scraped: Scraped, files: StateFiles, rules: Sequence[Path]) -> str:
     """The configuration file."""
 
-    def discovered(job: str, pattern: Path) -> Mapping[str, Any]:
+    def discovered(job: str, pattern: Path) -> dict[str, Any]:
         found = {"files": [str(pattern)], "refresh_interval": f"{REFRESH_S}s"}
         return {"job_name": job, "file_sd_configs": [found]}
+
+    own = {"targets": [f"127.0.0.1:{scraped.port}"], "labels": {"deployment": scraped.deployment}}
 
     document = {
         "global": {
@@ -75,22 +94,17 @@ def config_text(deployment: str, port: int, files: StateFiles, rules: Sequence[P
         "scrape_configs": [
             discovered("gateway", files.targets("gateway")),
             discovered("engine", files.targets("engine")),
-            discovered("load", files.load / "*.json"),
-            {
-                "job_name": "prometheus",
-                "static_configs": [
-                    {"targets": [f"127.0.0.1:{port}"], "labels": {"deployment": deployment}}
-                ],
-            },
+            {**discovered("load", files.load / "*.json"), "relabel_configs": [_known(scraped)]},
+            {"job_name": "prometheus", "static_configs": [own]},
         ],
-    }  # fmt: skip
+    }
     return "# Written anew at every start of teapot.\n" + yaml.safe_dump(document, sort_keys=False)
 
 
 def arguments(
     binary: str, deployment: str, port: int, files: StateFiles, section: PrometheusSection
 ) -> tuple[str, ...]:
-    """What starts it: on loopback, bounded, and not to be read or ended by a web page that a browser here shows."""
+    """What starts it: on loopback, bounded, and not to be read or ended by web pages that a browser shows."""
     return (
         binary,
         f"--config.file={files.config}",
@@ -135,6 +149,19 @@ def ports_to_try(port: int) -> range:
 def address(url: str) -> str:
     """Host and port of an URL, as a target is written."""
     return urlsplit(url).netloc
+
+
+def _known(scraped: Scraped) -> dict[str, Any]:
+    """A load whose target is this deployment gets its name; whom another one loads is not known here."""
+    parts = urlsplit(scraped.public_url)
+    hosts = {"127.0.0.1", "localhost", "[::1]", parts.netloc.rpartition(":")[0]}
+    regex = f"https?://({'|'.join(sorted(map(re.escape, hosts)))}):{parts.port}(/.*)?"
+    return {
+        "source_labels": [TARGET_LABEL],
+        "regex": regex,
+        "target_label": "deployment",
+        "replacement": scraped.deployment,
+    }
 
 
 def _text(groups: Sequence[Mapping[str, Any]]) -> str:

@@ -1,8 +1,8 @@
 """Tells Prometheus where this load generator's own metrics are, for as long as it runs.
 
-Owns: the file of one run in a folder of such files, and putting away those of runs that are gone. Knows nothing
-about Prometheus beyond the form of the file. A run holds a lock on its file, which the kernel lets go with the
-process however that ends: a file without a lock is of a run that is gone.
+Owns: the file of one run in a folder of such files, and putting away those of runs that are gone. Knows
+nothing about Prometheus beyond the form of the file. A run holds a lock on its file, which the kernel lets go
+with the process however that ends: a file without a lock is of a run that is gone.
 """
 
 from __future__ import annotations
@@ -10,36 +10,28 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
-
-@dataclass(frozen=True, slots=True)
-class Discovery:
-    """The folder that is watched, and the deployment that is under load where that is known."""
-
-    folder: Path
-    deployment: str | None = None
-
-    @property
-    def labels(self) -> Mapping[str, str]:
-        """What every series of the run gets."""
-        return {"deployment": self.deployment} if self.deployment else {}
+TARGET_LABEL = "__meta_teapot_target"
+"""Whom the run loads, for whoever can tell which deployment that is. Prometheus itself drops such labels."""
 
 
 @contextmanager
 def announced(
-    where: Discovery | None, host: str, port: int | None, say: Callable[[str], None]
+    folder: Path | None, address: str | None, target: str, say: Callable[[str], None]
 ) -> Iterator[None]:
-    """Have the file for the length of a `with`. A folder that cannot be written to is only said."""
-    if where is None or port is None:
+    """Have the file for the length of a `with`; None: there is nothing to tell, or nobody.
+
+    A folder that cannot be written to is only said.
+    """
+    if folder is None or address is None:
         yield
         return
-    path = where.folder / f"{os.getpid()}-{port}.json"
+    path = folder / f"{os.getpid()}.json"
     try:
-        descriptor = _write(path, host, port, where)
+        descriptor = _write(path, [{"targets": [address], "labels": {TARGET_LABEL: target}}])
     except OSError as error:
         say(f"Prometheus is not told of this run's own metrics: {error}")
         yield
@@ -68,7 +60,7 @@ def sweep(folder: Path) -> None:
             os.close(descriptor)
 
 
-def _write(path: Path, host: str, port: int, where: Discovery) -> int:
+def _write(path: Path, groups: list[dict[str, object]]) -> int:
     """The file, complete and locked when it appears; its descriptor holds the lock. Raises: OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
     sweep(path.parent)
@@ -76,8 +68,7 @@ def _write(path: Path, host: str, port: int, where: Discovery) -> int:
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
-        group = {"targets": [f"{host}:{port}"], "labels": dict(where.labels)}
-        os.write(descriptor, json.dumps([group], indent=1).encode())
+        os.write(descriptor, json.dumps(groups, indent=1).encode())
         beside.replace(path)
     except OSError:
         os.close(descriptor)

@@ -53,6 +53,7 @@ def add_arguments(parser: Any) -> None:
     add("--out", "run folder (default: runs/<time>-<name>)")
     add("--run-dir", "send a prepared run folder")
     add("--metrics", "a server's /metrics URL", action="append", default=[])
+    add("--discovery", "folder of target files: a Prometheus that reads it scrapes this generator")
     add("--exporter-port", "port of this generator's own metrics: a number, 'auto' or 'off'", default="auto")
 
 
@@ -68,7 +69,11 @@ def set_up(environment: Any, **_: Any) -> None:
     if not (options.workload or options.run_dir):
         log.error("no workload; give --workload FILE")
         sys.exit(EXIT_USAGE)
-    play = _plays[id(environment)] = Play(say=log.warning, show=_terminal if options.headless else _nowhere)
+    play = _plays[id(environment)] = Play(
+        say=log.warning,
+        show=_terminal if options.headless else _nowhere,
+        discovery=Path(options.discovery) if options.discovery else None,
+    )
     if isinstance(runner, MasterRunner):
         play.lead_through(_Wire(runner))
         _hear_workers(environment, runner, play)

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
+from loadgen.discovery import announced
 from loadgen.dispatch import Ended
-from loadgen.exporter import LoadCollector, exported
+from loadgen.exporter import ADDRESS, LoadCollector, exported
 from loadgen.lead import Lead
 from loadgen.limits import Limits
 from loadgen.live_view import View
@@ -46,6 +48,8 @@ class Play:
     show: Callable[[str], None]
     """Takes a line for the terminal each second."""
     limits: Limits = field(default_factory=Limits)
+    discovery: Path | None = None
+    """The folder where Prometheus is told of runs; None: it is not."""
     _wire: Wire | None = None
     _on: Session | Lead | None = None
     _watch: Watch | None = None
@@ -68,7 +72,10 @@ class Play:
         """Play a prepared folder; it is whole when this returns. Raises: TeapotError."""
         manifest = folder.manifest()
         playing = self._player(folder, manifest, heard)
-        with self._exported(playing.live, folder, manifest, exporter_port):
+        with (
+            self._exported(playing.live, folder, manifest, exporter_port) as port,
+            announced(self.discovery, f"{ADDRESS}:{port}" if port else None, manifest.target, self.say),
+        ):
             # From here on it is a run: until here the figures of the one before are shown.
             self._on = playing
             if self._stopped:

@@ -50,11 +50,13 @@ def run_load(  # noqa: PLR0913 - what `teapot load run` offers, each by its name
     api_key: str | None = None,
     processes: int = 1,
     exporter_port: str = "auto",
+    discovery: Path | None = None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> LoadResult:
     """Probe, prepare, send, summarize. Ctrl-C, SIGTERM or `stopped` end the sending, not the summary.
 
-    `processes` is how many send; `exporter_port` is a number, `auto` or `off`.
+    `processes` is how many send; `exporter_port` is a number, `auto` or `off`; `discovery` is the folder
+    where Prometheus is told of it.
     Exit codes of the result: 0, 3 (invalid), 130 and 143 (ended by a signal; 130 also by `stopped`).
     Raises: TeapotError where nothing could be measured.
     """
@@ -73,7 +75,11 @@ def run_load(  # noqa: PLR0913 - what `teapot load run` offers, each by its name
     )
     with _sigterm_raises():
         sender = Sender(
-            folder, api_key=request.target.api_key, processes=processes, exporter_port=exporter_port
+            folder,
+            api_key=request.target.api_key,
+            processes=processes,
+            exporter_port=exporter_port,
+            discovery=discovery,
         )
         signalled = _send(sender, console=console, stopped=stopped)
     result = conclude(folder)

@@ -36,7 +36,13 @@ class Sender:
     """
 
     def __init__(
-        self, folder: RunFolder, *, api_key: str | None, processes: int = 1, exporter_port: str = "auto"
+        self,
+        folder: RunFolder,
+        *,
+        api_key: str | None,
+        processes: int = 1,
+        exporter_port: str = "auto",
+        discovery: Path | None = None,
     ) -> None:
         self._folder = folder
         environment = {**os.environ, PARENT_VARIABLE: str(os.getpid())}
@@ -45,6 +51,7 @@ class Sender:
         command = [sys.executable, "-m", "locust", "-f", str(LOCUSTFILE), "--headless", "--only-summary"]
         command += ["--run-dir", str(folder.path), "-H", folder.manifest().target]
         command += ["--exporter-port", exporter_port]
+        command += ["--discovery", str(discovery.absolute())] if discovery else []
         if processes > 1:
             port = str(_free_port())
             command += ["--processes", str(processes), "--master-bind-host", "127.0.0.1"]

@@ -52,11 +52,19 @@ def _run(args: argparse.Namespace, console: Console) -> int:
         api_key=key_from(os.environ),
         processes=args.processes,
         exporter_port=args.exporter_port,
+        discovery=_discovery(),
     )
     console.result(result.table)
     console.document(result.summary | {"folder": str(result.folder)})
     console.say(f"files: {result.folder} (open {result.folder / 'report.html'})")
     return result.exit_code
+
+
+def _discovery() -> Path:
+    from deploy.scrape_config import load_folder
+    from serving.engine.folders import data_folder
+
+    return load_folder(data_folder(os.environ, Path.home()))
 
 
 def _summarize(args: argparse.Namespace, console: Console) -> int:
@@ -176,6 +184,7 @@ def _measure(
             api_key=key_from(os.environ),
             processes=args.processes,
             exporter_port=args.exporter_port,
+            discovery=_discovery(),
         )
         if result.exit_code not in (EXIT_OK, EXIT_INVALID_MEASUREMENT):
             ended[0] = result.exit_code

@@ -42,6 +42,8 @@ class EngineSpec:
     environment: Mapping[str, str] = field(default_factory=dict)
     unset: Sequence[str] = ()
     """Variables of ours that the engine must not inherit."""
+    keep_open: Sequence[int] = ()
+    """Open files that it is to hold too, such as a lock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +114,7 @@ class EngineProcess:
                     env={**inherited, **spec.environment, **own},
                     cwd=spec.log.parent,
                     start_new_session=True,
+                    pass_fds=spec.keep_open,
                 )
             if self._guardian:
                 self._guardian.began(self._child.pid, self._scratch)
