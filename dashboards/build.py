@@ -15,7 +15,10 @@ from dashboards.rules import rules_text
 
 HERE = Path(__file__).parent
 FILES: Mapping[str, Callable[[], str]] = {
-    **{f"generated/boards/{board.uid}.json": (lambda board=board: board_text(board)) for board in BOARDS},
+    **{
+        f"generated/boards/{board.uid}.json": (lambda board=board: board_text(board, BOARDS))
+        for board in BOARDS
+    },
     "generated/rules.yaml": rules_text,
     "generated/alerts.yaml": alerts_text,
 }

@@ -14,14 +14,14 @@ from typing import Literal
 
 from dashboards.promql import variables
 
-Kind = Literal["timeseries", "stat", "bargauge", "table", "state", "heatmap"]
+Kind = Literal["timeseries", "stat", "bargauge", "table", "state"]
 Unit = Literal[
     "seconds", "ratio", "bytes", "bytes/s", "tokens", "tokens/s", "requests", "requests/s", "count",
     "events/s", "dollars", "factor", "text",
 ]  # fmt: skip
 """`ratio` is 0 to 1, shown in percent; `factor` is a number such as a burn rate; `text` has no number."""
 Color = Literal["green", "amber", "red", "blue", "light_blue", "dark_blue", "purple", "grey", "teal"]
-Style = Literal["line", "dashed", "limit", "area"]
+Style = Literal["line", "dashed", "limit"]
 """`dashed`: a second look at the same (means beside quantiles). `limit`: an objective or a capacity."""
 
 
@@ -75,6 +75,8 @@ class Panel:
     highest: float | None = None
     decimals: int | None = None
     stacked: bool = False
+    colors: tuple[tuple[str, Color], ...] = ()
+    """Of series by their name, where a query has several whose names are known."""
     words: tuple[tuple[float, str, Color], ...] = ()
     """What values are called (1: "in effect"), where a number says nothing."""
     columns: tuple[Column, ...] = ()
@@ -84,6 +86,11 @@ class Panel:
     optional: str | None = None
     """Why it may have no data: "only with speculation". Then empty is `not in use` and not dead."""
 
+    @property
+    def has_legend(self) -> bool:
+        """Whether its series need names: not where there is only one."""
+        return len(self.queries) > 1 or any("{{" in query.legend for query in self.queries)
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
@@ -91,7 +98,6 @@ class Row:
 
     title: str
     panels: tuple[Panel, ...]
-    folded: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +109,8 @@ class Variable:
     query: str | None = None
     many: bool = False
     """Several may be chosen, or all (`.*`, which also matches series without the label)."""
+    last_first: bool = False
+    """The last value by name is the one chosen at first, not the first."""
     default: str = ""
 
 
@@ -115,8 +123,8 @@ class Board:
     help: str
     rows: tuple[Row, ...]
     variables: tuple[Variable, ...]
-    annotations: bool = True
-    """Whether starts, stages, weight steps and verdicts are marked on its graphs."""
+    marks: tuple[str, ...] = ()
+    """Tags of the annotations on its graphs, beside `teapot`; see docs/dashboards.md."""
     span: str = "1h"
     """How far back it looks when it is opened."""
 
@@ -132,3 +140,8 @@ class Board:
             for query in panel.queries:
                 found |= variables(query.expr)
         return found
+
+
+def ref(number: int) -> str:
+    """What Grafana calls the query with this number, from 0."""
+    return chr(ord("A") + number)

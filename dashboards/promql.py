@@ -68,6 +68,11 @@ def total(expression: str, scope: Scope, function: str = "sum") -> str:
     return f"{function}{by} ({expression})"
 
 
+def total_rate(name: str, scope: Scope, **labels: str) -> str:
+    """Events a second of a counter, over all that the scope does not keep apart."""
+    return total(rate(name, scope, **labels), scope)
+
+
 def ratio(above: str, below: str) -> str:
     """One sum by another; without a sample where there is nothing to divide by."""
     return f"{above} / ({below} > 0)"
@@ -86,8 +91,7 @@ def quantile(q: float, name: str, scope: Scope, **labels: str) -> str:
 
 def mean(name: str, scope: Scope, **labels: str) -> str:
     """The true mean of a histogram: the sum of what was seen by how often."""
-    above = total(rate(f"{name}_sum", scope, **labels), scope)
-    return ratio(above, total(rate(f"{name}_count", scope, **labels), scope))
+    return ratio(total_rate(f"{name}_sum", scope, **labels), total_rate(f"{name}_count", scope, **labels))
 
 
 def substitute(expression: str, values: Mapping[str, str]) -> str:
