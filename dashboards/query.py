@@ -21,6 +21,7 @@ from dashboards.samples import (
     WrongKind,
     read_matrix,
     read_metadata,
+    read_names,
     read_targets,
     read_vector,
 )
@@ -66,6 +67,11 @@ class Prometheus:
             )
         asked = {"start": f"{start_s:.3f}", "end": f"{end_s:.3f}", "step": f"{step_s:.3f}"}
         return self._ask("/api/v1/query_range", read_matrix, query=expression, **asked)
+
+    def label_values(self, label: str, selector: str, *, start_s: float, end_s: float) -> tuple[str, ...]:
+        """The values that a label has among the series of a selector in a range, sorted. Raises: Failed."""
+        asked = {"match[]": selector, "start": f"{start_s:.3f}", "end": f"{end_s:.3f}"}
+        return self._ask(f"/api/v1/label/{label}/values?{urlencode(asked)}", read_names)
 
     def targets(self) -> tuple[Target, ...]:
         """What is scraped, and how that goes. Raises: Failed."""

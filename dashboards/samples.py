@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -111,6 +111,13 @@ def read_matrix(data: Mapping[str, Any]) -> tuple[Series, ...]:
         Series(item["metric"], tuple(Point(float(at_s), number(text)) for at_s, text in item["values"]))
         for item in data["result"]
     )
+
+
+def read_names(data: Sequence[str]) -> tuple[str, ...]:
+    """The values of a label, or metrics' names."""
+    if not all(isinstance(name, str) for name in data):
+        raise ValueError("not all of them are words")
+    return tuple(sorted(data))
 
 
 def read_targets(data: Mapping[str, Any]) -> tuple[Target, ...]:

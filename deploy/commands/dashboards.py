@@ -18,6 +18,9 @@ ACTIONS: Mapping[str, Command] = {
     "build": Command(
         "deploy.commands.dashboards_build", "write boards, rules and alerts; --check: only tell"
     ),
+    "check": Command(
+        "deploy.commands.dashboards_check", "ask a Prometheus for every panel: does it tell something true"
+    ),
 }
 """An action is a module with `configure` and `run` (slow imports only in `run`) and a line here."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 
 import pytest
-from fakes.fake_prometheus import Script, matrix, serving, vector
+from fakes.prometheus_api import Script, matrix, serving, vector
 
 from dashboards.query import Prometheus, QueryRefused
 from dashboards.samples import Metadata, Point, Sample, Series, Target
