@@ -45,6 +45,7 @@ COMMANDS: dict[str, Command] = {
     "flags": Command("deploy.commands.flags", "the argv and environment of every engine, with their sources"),
     "plan": Command("deploy.commands.plan", "does it fit, for how many users, how fast, and what would help"),
     "dashboards": Command("deploy.commands.dashboards", "make, check, draw and push boards and alerts"),
+    "diagnose": Command("deploy.commands.diagnose", "what binds a deployment, and which lever comes next"),
     "keys": Command("deploy.commands.keys", "make, list and remove the API keys of a gateway"),
 }  # fmt: skip
 

@@ -1,0 +1,1 @@
+"""What binds a running deployment, which lever comes next, and what it should gain."""

@@ -1,0 +1,89 @@
+"""Where evidence comes from: a Prometheus, one engine watched for a while, or a run folder.
+
+Owns: reading them, and what is said where one cannot be read. Knows nothing about what the readings mean.
+"""
+
+from __future__ import annotations
+
+import http.client
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from dashboards.query import Prometheus
+from deploy.diagnose.evidence import Reading
+from deploy.diagnose.readings import NAMES, of_run, of_series, of_text
+from loadgen.control import ControlClient
+from loadgen.run_folder import RunFolder
+from loadgen.scrape import metrics_address
+from loadgen.target import parse_target
+from serving.errors import Failed, UsageError
+
+EVERY_S = 1.0
+TIMEOUT_S = 5.0
+Readings = Mapping[str, list[Reading]]
+"""Of each engine by its address, in the order of time."""
+
+
+def from_prometheus(url: str, deployment: str | None, within_s: float, now_s: float) -> Readings:
+    """The last `within_s` seconds of every engine it scrapes. Raises: Failed, UsageError."""
+    prometheus = Prometheus(url)
+    matchers = [f'__name__=~"{"|".join(sorted(NAMES))}"', 'job="engine"']
+    if deployment is not None:
+        matchers.append(f'deployment="{deployment}"')
+    step_s = max(1.0, within_s / 300)
+    selector = f"{{{', '.join(matchers)}}}"
+    found = of_series(prometheus.query_range(selector, start_s=now_s - within_s, end_s=now_s, step_s=step_s))
+    if not found:
+        whose = f"of the deployment '{deployment}' " if deployment else ""
+        raise Failed(
+            f"it has no engine metrics {whose}in the last {within_s:.0f} s",
+            where=prometheus.url,
+            fix="is the deployment up, and is this its Prometheus (`teapot serve` prints where it is)?",
+        )
+    return found
+
+
+def from_engine(url: str, within_s: float, pause: Callable[[float], None] = time.sleep) -> Readings:
+    """Watch one engine's `/metrics` for `within_s` seconds. Raises: Failed, UsageError."""
+    base, path = metrics_address(url)
+    readings = []
+    began_s = time.monotonic()
+    while True:
+        at_s = time.monotonic() - began_s
+        readings.append(of_text(at_s, _get(base, path)))
+        if at_s >= within_s:
+            return {url: readings}
+        pause(EVERY_S)
+
+
+def from_run(folder: Path) -> Readings:
+    """The measured phase of a run folder. Raises: Failed, UsageError."""
+    samples = RunFolder(folder).server_samples()
+    found = of_run(samples)
+    if not found:
+        raise UsageError(
+            "this run holds no readings of a server's /metrics at the edges of its measured phase",
+            where=str(folder),
+            fix="run the load with --metrics URL of the engine, or against a deployment of `teapot serve`",
+        )
+    return found
+
+
+def _get(base: str, path: str) -> str:
+    try:
+        with ControlClient(parse_target(base), timeout_s=TIMEOUT_S) as client:
+            answer = client.get(path)
+    except (OSError, http.client.HTTPException) as error:
+        raise Failed(
+            f"its metrics cannot be read: {error or type(error).__name__}",
+            where=f"{base}{path}",
+            fix="give the engine's own address; `teapot status` lists the engines of a deployment",
+        ) from error
+    if answer.status != 200:
+        raise Failed(
+            f"its metrics cannot be read: HTTP {answer.status}",
+            where=f"{base}{path}",
+            fix="give the engine's own address, not the gateway's public one",
+        )
+    return answer.body.decode(errors="replace")

@@ -1,0 +1,60 @@
+"""`teapot diagnose` on a run folder."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from deploy.cli import main
+from loadgen.server_metrics import ServerSample
+
+FILE = "name: demo\nengine: {max_num_seqs: 4}\nslo: {ttft: 200ms}\n"
+
+
+def run_folder(folder: Path, requests: int) -> Path:
+    """A run of a minute in which four seats were taken and two requests waited."""
+    seen = {
+        "vllm:num_requests_running": 4.0,
+        "vllm:num_requests_waiting": 2.0,
+        "vllm:kv_cache_usage_perc": 0.2,
+        "vllm:e2e_request_latency_seconds_count": 0.0,
+    }
+    later = seen | {"vllm:e2e_request_latency_seconds_count": float(requests)}
+    samples = [
+        ServerSample(0, "http://e/metrics", seen, {}, True),
+        ServerSample(60 * 10**9, "http://e/metrics", later, {}, True),
+    ]
+    folder.mkdir()
+    (folder / "server.jsonl").write_text("".join(f"{sample.to_json()}\n" for sample in samples))
+    (folder / "demo.yaml").write_text(FILE)
+    return folder
+
+
+def test_the_deployment_file_adds_what_metrics_do_not_tell(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = run_folder(tmp_path / "run", 100)
+    assert main(["diagnose", "--run", str(folder), str(folder / "demo.yaml"), "--json"]) == 0
+    [engine] = json.loads(capsys.readouterr().out)["engines"]
+    assert engine["bound"] == "max_num_seqs"
+
+
+def test_without_the_file_the_rule_is_named_as_silent(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["diagnose", "--run", str(run_folder(tmp_path / "run", 100))]) == 0
+    assert "seats needs running_max, max_num_seqs, waiting_mean" in capsys.readouterr().out
+
+
+def test_too_little_data_is_inconclusive(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diagnose", "--run", str(run_folder(tmp_path / "run", 3))]) == 3
+    assert "20 are needed" in capsys.readouterr().out
+
+
+def test_a_time_without_unit_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["diagnose", "--for", "60"])
+    assert caught.value.code == 2
+    assert "has no unit" in capsys.readouterr().err
