@@ -222,6 +222,7 @@ class Server:
     """A running scripted server."""
 
     port: int
+    pid: int
 
     @property
     def url(self) -> str:
@@ -251,7 +252,7 @@ def scripted_server(*arguments: str, python: str = sys.executable) -> Iterator[S
         said = process.stdout.readline()
         if not said.startswith("listening on "):
             raise Failed(f"the scripted server ended with {process.wait()}", where="loadgen.scripted_server")
-        yield Server(int(said.rsplit(":", 1)[1]))
+        yield Server(int(said.rsplit(":", 1)[1]), process.pid)
     finally:
         process.terminate()
         process.communicate()

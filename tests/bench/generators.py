@@ -236,8 +236,15 @@ def newer() -> str:
     """A Python of 3.12 or more where there is one: inference-perf asks for it. PYTHON312 names it."""
     if sys.version_info >= (3, 12):
         return sys.executable
-    found = (shutil.which(name) for name in ("python3.12", "python3.13", "python3.14"))
-    return os.environ.get("PYTHON312") or next(filter(None, found), sys.executable)
+    found = [shutil.which(name) for name in ("python3.12", "python3.13", "python3.14")]
+    return os.environ.get("PYTHON312") or next(filter(_runs, found), None) or sys.executable
+
+
+def _runs(python: str | None) -> bool:
+    """A version manager's stand-in for a Python that it has not switched on does not."""
+    return (
+        python is not None and not subprocess.run([python, "-V"], capture_output=True, check=False).returncode
+    )
 
 
 TOOLS = (
