@@ -25,6 +25,10 @@ Style = Literal["line", "dashed", "limit"]
 """`dashed`: a second look at the same (means beside quantiles). `limit`: an objective or a capacity."""
 
 
+Word = tuple[float, str, Color]
+"""What a value is called, and its colour."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
     """One question to Prometheus and how its answer is drawn."""
@@ -36,6 +40,8 @@ class Query:
     color: Color | None = None
     """None: by the series' name, so that the same name has the same colour everywhere."""
     style: Style = "line"
+    optional: str | None = None
+    """Why this one may have no data although the panel has: "only with an objective for TTFT"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +59,7 @@ class Column:
     label: str
     title: str
     unit: Unit | None = None
+    words: tuple[Word, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,10 +69,10 @@ class Panel:
     key: str
     """Unique in its board."""
     title: str
-    kind: Kind
     unit: Unit
     queries: tuple[Query, ...]
     help: str
+    kind: Kind = "timeseries"
     width: int = 8
     """Of 24 columns."""
     height: int = 8
@@ -77,7 +84,7 @@ class Panel:
     stacked: bool = False
     colors: tuple[tuple[str, Color], ...] = ()
     """Of series by their name, where a query has several whose names are known."""
-    words: tuple[tuple[float, str, Color], ...] = ()
+    words: tuple[Word, ...] = ()
     """What values are called (1: "in effect"), where a number says nothing."""
     columns: tuple[Column, ...] = ()
     """Of tables: these labels, in this order; others are hidden."""

@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 
 RATE_INTERVAL = "$__rate_interval"
 """Grafana puts in a window that holds at least four scrapes."""
+RANGE = "$__range"
+"""The whole range that a board shows."""
 _VARIABLE = re.compile(r"\$(?:\{(?P<braced>\w+)\}|(?P<plain>\w+))")
 
 

@@ -5,10 +5,10 @@ Owns: what units, colours, styles and kinds are called there. Knows nothing abou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from dashboards.panels import Color, Kind, Panel, Query, Style, Unit, ref
+from dashboards.panels import Color, Column, Kind, Panel, Query, Style, Unit, Word, ref
 
 DATASOURCE = {"type": "prometheus", "uid": "${datasource}"}
 UNITS: Mapping[Unit, str] = {
@@ -90,21 +90,19 @@ def _defaults(panel: Panel) -> dict[str, Any]:
         "unit": UNITS[panel.unit],
         "color": {"mode": by},
         "thresholds": {"mode": "absolute", "steps": steps or [{"color": "text", "value": None}]},
-        "mappings": _mappings(panel),
+        "mappings": _words(panel.words),
         "custom": _custom(panel),
     }
     told = {"min": panel.lowest, "max": panel.highest, "decimals": panel.decimals, "noValue": panel.empty}
     return defaults | {key: value for key, value in told.items() if value is not None}
 
 
-def _mappings(panel: Panel) -> list[dict[str, Any]]:
-    if not panel.words:
-        return []
+def _words(words: Iterable[Word]) -> list[dict[str, Any]]:
     options = {
         f"{value:g}": {"text": text, "color": COLORS[color], "index": index}
-        for index, (value, text, color) in enumerate(panel.words)
+        for index, (value, text, color) in enumerate(words)
     }
-    return [{"type": "value", "options": options}]
+    return [{"type": "value", "options": options}] if options else []
 
 
 def _custom(panel: Panel) -> dict[str, Any]:
@@ -125,9 +123,9 @@ def _custom(panel: Panel) -> dict[str, Any]:
 def _overrides(panel: Panel) -> list[dict[str, Any]]:
     if panel.kind == "table":
         return [
-            _override({"id": "byName", "options": column.title}, {"unit": UNITS[column.unit]})
+            _override({"id": "byName", "options": column.title}, properties)
             for column in panel.columns
-            if column.unit
+            if (properties := _column(column))
         ]
     found = []
     for number, query in enumerate(panel.queries):
@@ -140,6 +138,14 @@ def _overrides(panel: Panel) -> list[dict[str, Any]]:
         fixed = {"color": {"mode": "fixed", "fixedColor": COLORS[color]}}
         found.append(_override({"id": "byName", "options": name}, fixed))
     return found
+
+
+def _column(column: Column) -> dict[str, Any]:
+    properties: dict[str, Any] = {"unit": UNITS[column.unit]} if column.unit else {}
+    if column.words:
+        properties["mappings"] = _words(column.words)
+        properties["custom.cellOptions"] = {"type": "color-text"}
+    return properties
 
 
 def _override(matcher: Mapping[str, str], properties: Mapping[str, Any]) -> dict[str, Any]:

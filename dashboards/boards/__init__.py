@@ -5,7 +5,12 @@ Are users fine, what binds, do the levers work, what does the client see, which 
 
 from __future__ import annotations
 
+from dashboards.boards.cost import COST
+from dashboards.boards.engine import ENGINE
+from dashboards.boards.levers import LEVERS
+from dashboards.boards.load_test import LOAD_TEST
 from dashboards.boards.overview import OVERVIEW
+from dashboards.boards.rollout import ROLLOUT
 from dashboards.panels import Board
 
-BOARDS: tuple[Board, ...] = (OVERVIEW,)
+BOARDS: tuple[Board, ...] = (OVERVIEW, ENGINE, LEVERS, LOAD_TEST, ROLLOUT, COST)

@@ -6,32 +6,45 @@ Owns: which labels each kind of series is narrowed by. Knows nothing about panel
 from __future__ import annotations
 
 from dashboards.panels import Variable
-from dashboards.promql import Scope
+from dashboards.promql import Scope, series
+from dashboards.slis import load, vllm
+
+_SEEN = '{__name__=~"up|teapot_gateway_backend_ready", deployment="$deployment"}'
+"""Revisions and roles are on engines' targets and, also of engines elsewhere, on what the gateway says."""
 
 DEPLOYMENT = Variable(name="deployment", title="Deployment", query="label_values(up, deployment)")
-MODEL = Variable(
-    name="model", title="Model", many=True,
-    query='label_values(vllm:num_requests_running{deployment="$deployment"}, model_name)',
-)  # fmt: skip
-REVISION = Variable(
-    name="revision", title="Revision", many=True,
-    query='label_values({__name__=~"up|teapot_gateway_backend_ready", deployment="$deployment"}, revision)',
-)  # fmt: skip
-ROLE = Variable(
-    name="role", title="Role", many=True,
-    query='label_values({__name__=~"up|teapot_gateway_backend_ready", deployment="$deployment"}, role)',
-)  # fmt: skip
-INSTANCE = Variable(
-    name="instance", title="Instance", many=True,
-    query='label_values(up{job="engine", deployment="$deployment", revision=~"$revision", role=~"$role"}, instance)',
-)  # fmt: skip
-RUN = Variable(
-    name="run", title="Run", many=True, query="label_values(teapot_load_requests_sent_total, run)",
-)  # fmt: skip
-
 WHOLE = Scope(('deployment="$deployment"',))
 """Everything of a deployment."""
-GATEWAY = WHOLE.only('revision=~"$revision"')
-"""What the gateway saw."""
-ENGINES = GATEWAY.only('role=~"$role"', 'instance=~"$instance"', 'model_name=~"$model"')
+
+REVISION = Variable(name="revision", title="Revision", many=True, query=f"label_values({_SEEN}, revision)")
+SIDE = WHOLE.only('revision=~"$revision"')
+"""What the gateway saw, or engines say, of the revisions chosen."""
+
+ROLE = Variable(name="role", title="Role", many=True, query=f"label_values({_SEEN}, role)")
+_ENGINES = series("up", SIDE.only('role=~"$role"'), job="engine")
+INSTANCE = Variable(name="instance", title="Engine", many=True, query=f"label_values({_ENGINES}, instance)")
+MODEL = Variable(
+    name="model", title="Model", many=True,
+    query=f"label_values({series(vllm('requests_running'), WHOLE)}, model_name)",
+)  # fmt: skip
+TARGETS = SIDE.only('role=~"$role"', 'instance=~"$instance"')
+"""What is known of engines beside their models' metrics."""
+ENGINES = TARGETS.only('model_name=~"$model"')
 """What engines say."""
+BACKENDS = SIDE.only('role=~"$role"', 'backend=~"$instance"')
+"""What the gateway says of the same engines."""
+
+RUN = Variable(
+    name="run", title="Run", many=True, query=f"label_values({load('sent')}, run)", last_first=True
+)
+LOAD = Scope(('run=~"$run"',))
+"""What the load generator measured. Whom it loaded is not always known, so its series have no deployment."""
+
+_SIDES = f"label_values({series('teapot_gateway_revision_weight', WHOLE)}, revision)"
+BASELINE = Variable(name="baseline", title="Baseline", query=_SIDES)
+CANARY = Variable(name="canary", title="Canary", query=_SIDES, last_first=True)
+ENOUGH = Variable(name="enough", title="Enough requests", default="93")
+"""A 95 % interval of a p95 exists from 93 samples on."""
+
+DEVICES = Variable(name="devices", title="Devices", default="0")
+PRICE = Variable(name="price", title="$ per device-hour", default="0")
