@@ -12,6 +12,7 @@ from fakes.promtool import ALERTS as FILE
 from fakes.promtool import Fired, alerts_fire, check_rules, needs_promtool
 
 from dashboards.alerts import ALERTS, alerts_text
+from dashboards.boards import BOARDS
 from dashboards.burns import burn_alerts
 from dashboards.rules import RECORDINGS
 from serving.facts.load import engine_metrics, own_metrics
@@ -91,6 +92,14 @@ def test_every_chapter_says_what_it_means_where_to_look_and_what_to_do() -> None
         if name in {alert.name for alert in ALERTS}:
             for part in ("**Means.** ", "**Look at.** ", "**Do.** "):
                 assert chapter.count(part) == 1, f"{name}: {part}"
+
+
+def test_every_panel_that_the_runbook_names_is_on_its_board() -> None:
+    there = {(board.title, panel.title) for board in BOARDS for panel in board.panels()}
+    text = " ".join(RUNBOOK.read_text(encoding="utf-8").split())
+    named = set(re.findall(r"\*([A-Z]\w+): ([^*]+)\*", text)) - {("Board", "Panel")}
+    assert len(named) > 10
+    assert named <= there
 
 
 def test_every_link_leads_to_a_chapter() -> None:
