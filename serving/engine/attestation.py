@@ -51,6 +51,7 @@ async def attest(
     look = Look(
         repeat=f"Probe {uuid.uuid4().hex}" if any(mode.repeats for mode in modes) else None,
         answers=recording or any(mode.keeps_answers for mode in modes),
+        added_models=[name for mode in modes for name in mode.added_models()],
         max_model_len=context.max_model_len,
         processes=processes,
     )

@@ -36,6 +36,8 @@ class Look:
     """The beginning, never used before, of the long prompt that is sent twice."""
     answers: bool = True
     """Whether the short fixed prompts are sent."""
+    added_models: Sequence[str] = ()
+    """Models beside the first that are sent the short prompts too, where the engine offers them."""
     max_model_len: int | None = None
     processes: Callable[[], Sequence[Process]] | None = None
     """The engine's living processes; None: they cannot be looked at."""
@@ -80,7 +82,12 @@ async def observe(url: str, look: Look, log: Sequence[str]) -> Observation:
         before = await settled(session, None)
         repeated = await prober.twice(repeated_prompt(look.repeat, look.max_model_len)) if look.repeat else []
         answers = await prober.answers() if look.answers else []
-        sent = len(repeated) + len(answers)
+        added = {
+            name: [answer.text for answer in await Prober(session, name).answers()]
+            for name in look.added_models
+            if name in models
+        }
+        sent = len(repeated) + len(answers) + sum(map(len, added.values()))
         after = await settled(session, finished_requests(before) + sent) if sent else before
     return Observation(
         before=before,
@@ -92,6 +99,7 @@ async def observe(url: str, look: Look, log: Sequence[str]) -> Observation:
         longest_prompt_tokens=max((answer.prompt_tokens for answer in (*repeated, *answers)), default=None),
         ranks=workers(look.processes()) if look.processes else None,
         models=models,
+        answers_by=added,
     )
 
 

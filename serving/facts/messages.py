@@ -61,7 +61,9 @@ def diagnose(lines: Sequence[str], messages: Sequence[Message]) -> Cause | None:
     for line in lines:
         found = _EXCEPTION.search(line)
         if found and not any(echo in line for echo in _NOT_A_CAUSE):
-            return Cause(found["text"], "the log around this line tells more", line.rstrip())
+            # A KeyError has nothing but the key for its text.
+            told = found["text"] if " " in found["text"] else f"{found['type']}: {found['text']}"
+            return Cause(told, "the log around this line tells more", line.rstrip())
     return None
 
 

@@ -22,7 +22,7 @@ class Lora(Mode):
     summary: ClassVar[str] = "serve LoRA adapters beside the base model"
     owns: ClassVar[Sequence[str]] = ("--enable-lora", "--lora-modules", "--max-lora-rank", "--max-loras")
     works_on: ClassVar[str] = "cuda, rocm; cpu: without torch.compile"
-    evidence: ClassVar[str] = "every adapter is in /v1/models"
+    evidence: ClassVar[str] = "every adapter is in /v1/models and answers otherwise than the model itself"
 
     kind: Literal["lora"] = "lora"
     adapters: Annotated[Mapping[str, str], Field(min_length=1)] = Field(
@@ -58,12 +58,23 @@ class Lora(Mode):
         limits = (("--max-lora-rank", str(self.max_rank)), *active)
         return (("--enable-lora", None), *limits, ("--lora-modules", words))
 
+    def added_models(self) -> Sequence[str]:
+        """The adapters' names."""
+        return tuple(self.adapters)
+
     def verdict(self, seen: Observation, context: EngineContext) -> Verdict:
-        """All adapters are offered, or some are missing."""
+        """All adapters are offered, and each shows in answers; one that changes none of a few may be mild."""
         if seen.models is None:
             return Verdict(self.kind, self.asked(), None, "/v1/models was not looked at")
         missing = [name for name in self.adapters if name not in seen.models]
         if missing:
             evidence = f"/v1/models lacks {', '.join(missing)}; it has {', '.join(seen.models) or 'nothing'}"
             return Verdict(self.kind, self.asked(), False, evidence)
-        return Verdict(self.kind, self.asked(), True, f"/v1/models offers {', '.join(self.adapters)}")
+        offered = f"/v1/models offers {', '.join(self.adapters)}"
+        alike = [name for name in self.adapters if seen.answers_by.get(name, seen.answers) == seen.answers]
+        if alike:
+            evidence = f"{offered}; nothing shows {', '.join(alike)} in {len(seen.answers)} greedy answers"
+            return Verdict(self.kind, self.asked(), None, evidence)
+        return Verdict(
+            self.kind, self.asked(), True, f"{offered}; each answers otherwise than the model itself"
+        )

@@ -148,6 +148,8 @@ class Observation:
     """Worker processes that were seen living; None: not looked at."""
     models: Sequence[str] | None = None
     """The ids of `/v1/models`; None: not looked at."""
+    answers_by: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Greedy answers to the same short prompts by each model that a mode adds, where the engine offers it."""
 
     def moved(self, name: str, **labels: str) -> float | None:
         """By how much the metric grew over the probe, summed over matching series; None if absent."""
@@ -206,6 +208,10 @@ class Mode(BaseModel):
     def environment(self, context: EngineContext) -> Mapping[str, str]:
         """The environment variables of this mode."""
         return {}
+
+    def added_models(self) -> Sequence[str]:
+        """The names by which requests reach what this mode adds beside the model; each is probed."""
+        return ()
 
     def verdict(self, seen: Observation, context: EngineContext) -> Verdict:
         """Judge from what was observed whether the mode is in effect."""

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import pytest
 from fakes.scripted_engine import ScriptedEngine
+from fakes.scripts import json_answer
 
 from serving.engine.leftovers import Process
 from serving.engine.observe import (
@@ -98,3 +100,16 @@ async def test_models_and_living_workers_are_looked_at(engine: ScriptedEngine) -
     assert (seen.models, seen.ranks) == (["m"], 2)
     unseen = await observe(engine.url, Look(answers=False), [])
     assert unseen.ranks is None
+
+
+async def test_models_that_a_mode_adds_are_asked_the_same_where_they_are_offered(
+    engine: ScriptedEngine,
+) -> None:
+    answer = {"choices": [{"text": " SELECT"}], "usage": {"prompt_tokens": 5}}
+    engine.define(json_answer("sql", answer, tokens=1))
+    seen = await observe(engine.url, Look(added_models=("sql", "not there")), [])
+    assert seen.answers_by == {"sql": [" SELECT"] * 3}
+    asked = [json.loads(e.body) for e in engine.exchanges(expect=6)]
+    assert [body["prompt"] for body in asked if body["model"] == "sql"] == [
+        body["prompt"] for body in asked if body["model"] == "m"
+    ]

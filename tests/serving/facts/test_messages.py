@@ -72,7 +72,7 @@ def test_an_unknown_exception_is_quoted_and_its_echo_is_not() -> None:
     ]
     cause = diagnose(lines, engine_messages())
     assert cause is not None
-    assert (cause.id, cause.cause) == ("unknown", "'model.layers.0.weight'")
+    assert (cause.id, cause.cause) == ("unknown", "KeyError: 'model.layers.0.weight'")
 
 
 def test_a_log_without_an_error_has_no_cause() -> None:

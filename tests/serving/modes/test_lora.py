@@ -42,12 +42,28 @@ def test_all_adapters_follow_one_flag(on_cpu: EngineContext) -> None:
     )
 
 
-def test_adapters_that_clients_can_ask_for_show_it(on_cpu: EngineContext) -> None:
-    def offered(*models: str) -> Observation:
-        return Observation({}, {}, {}, models=models)
+BASE = ("Paris.", "boil water")
+OFFERED = ("smollm2-135m", "sql", "legal")
 
-    assert TWO.verdict(offered("smollm2-135m", "sql", "legal"), on_cpu).in_effect is True
-    missing = TWO.verdict(offered("smollm2-135m", "sql"), on_cpu)
+
+def test_adapters_that_are_offered_and_change_answers_show_it(on_cpu: EngineContext) -> None:
+    other = {"sql": ("SELECT", "boil water"), "legal": ("whereas", "hereby")}
+    found = TWO.verdict(Observation({}, {}, {}, answers=BASE, models=OFFERED, answers_by=other), on_cpu)
+    assert (found.in_effect, found.evidence) == (
+        True,
+        "/v1/models offers sql, legal; each answers otherwise than the model itself",
+    )
+
+
+def test_an_adapter_that_changes_no_answer_cannot_tell(on_cpu: EngineContext) -> None:
+    for other in ({"sql": ("SELECT", "x"), "legal": BASE}, {"sql": ("SELECT", "x")}):
+        found = TWO.verdict(Observation({}, {}, {}, answers=BASE, models=OFFERED, answers_by=other), on_cpu)
+        assert found.in_effect is None
+        assert "nothing shows legal in 2 greedy answers" in found.evidence
+
+
+def test_an_adapter_that_is_not_offered_is_not_in_effect(on_cpu: EngineContext) -> None:
+    missing = TWO.verdict(Observation({}, {}, {}, models=("smollm2-135m", "sql")), on_cpu)
     assert (missing.in_effect, missing.evidence) == (
         False,
         "/v1/models lacks legal; it has smollm2-135m, sql",
