@@ -22,11 +22,11 @@ TARGET_LABEL = "__meta_teapot_target"
 def announced(
     folder: Path | None, address: str | None, target: str, say: Callable[[str], None]
 ) -> Iterator[None]:
-    """Have the file for the length of a `with`; None: there is nothing to tell, or nobody.
+    """Have the file for the length of a `with`. None, or no such folder: there is nothing to tell, or nobody.
 
     A folder that cannot be written to is only said.
     """
-    if folder is None or address is None:
+    if folder is None or address is None or not folder.is_dir():
         yield
         return
     path = folder / f"{os.getpid()}.json"
@@ -62,7 +62,6 @@ def sweep(folder: Path) -> None:
 
 def _write(path: Path, groups: list[dict[str, object]]) -> int:
     """The file, complete and locked when it appears; its descriptor holds the lock. Raises: OSError."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     sweep(path.parent)
     beside = path.with_name(f".{path.name}.new")
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)

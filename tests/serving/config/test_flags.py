@@ -33,6 +33,10 @@ modes:
 gateway: {drain_timeout: 12.5s}
 slo: {ttft: 2s, tpot: 50ms}
 """
+REQUEST_LATENCY = [
+    0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 0.8, 1.0, 1.5, 2.0, 2.5, 5.0, 10.0, 15.0,
+    20.0, 30.0, 40.0, 50.0, 60.0, 120.0, 240.0, 480.0, 960.0, 1920.0, 7680.0,
+]  # fmt: skip
 PAIR = """\
 name: demo
 engine: {cores: [0, 1]}
@@ -69,8 +73,23 @@ def test_objectives_become_buckets_among_vllms_own() -> None:
         "time_to_first_token": [
             0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1.0, 2.0, 2.5, 5.0, 7.5, 10.0,
             20.0, 40.0, 80.0, 160.0, 640.0, 2560.0,
-        ]
+        ],
+        "request_latency": REQUEST_LATENCY,
     }  # fmt: skip
+
+
+def test_queue_times_are_told_apart_below_what_vllm_does_also_without_objectives() -> None:
+    found = command("name: x\n")
+    buckets = json.loads(found.argv[found.argv.index("--custom-histogram-buckets") + 1])
+    assert buckets == {"request_latency": REQUEST_LATENCY}
+    sources = {setting.name: setting.source for setting in found.settings}
+    assert sources["--custom-histogram-buckets"] == "teapot"
+
+
+def test_an_objective_for_the_whole_answer_is_among_them() -> None:
+    found = command("name: x\nslo: {e2e: 7s}\n")
+    buckets = json.loads(found.argv[found.argv.index("--custom-histogram-buckets") + 1])
+    assert buckets == {"request_latency": sorted([*REQUEST_LATENCY, 7.0])}
 
 
 def test_every_value_says_where_it_came_from() -> None:
