@@ -52,7 +52,7 @@ def text(report: Report) -> str:
     blocks = ["\n".join([head, *down])]
     for board in report.boards:
         rows = [
-            (v.title, v.status, _range(v), v.detail if not v.good or v.status != "alive" else "")
+            (v.title, v.status, _range(v), v.detail)
             for v in board.verdicts
         ]
         blocks.append(f"{board.title}\n" + table(("PANEL", "STATUS", "FROM .. TO", ""), rows))

@@ -51,7 +51,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What is to be said of a panel. `detail` is empty where it is alive and there is nothing to add."""
+    """What is to be said of a panel; `detail` says why, or which optional part of it is not there."""
 
     panel: str
     title: str
@@ -84,22 +84,27 @@ def judge(panel: Panel, answers: Sequence[Answer], metrics: Collection[str]) -> 
         problem = next(_implausible(panel, one), None)
         if problem:
             return verdict("implausible", problem, one)
-    for one in answers:
-        if not any(series.finite() for series in one.series):
-            return verdict(*_empty(panel, one, metrics), one)
-    return verdict("alive")
+    empty = [one for one in answers if not any(series.finite() for series in one.series)]
+    for one in empty:
+        if not (panel.optional or one.query.optional):
+            return verdict("dead", _why_dead(one, metrics), one)
+    reasons = "; ".join(dict.fromkeys(one.query.optional or panel.optional or "" for one in empty))
+    if len(empty) < len(answers):
+        return verdict("alive", reasons)
+    unused = any(_missing(one, metrics) for one in empty)
+    return verdict("not in use" if unused else "idle", reasons)
 
 
-def _empty(panel: Panel, one: Answer, metrics: Collection[str]) -> tuple[Status, str]:
-    missing = sorted(set(_METRIC.findall(one.expression)) - set(metrics))
-    if panel.optional and missing:
-        return "not in use", panel.optional
-    if panel.optional:
-        return "idle", panel.optional
+def _why_dead(one: Answer, metrics: Collection[str]) -> str:
+    missing = _missing(one, metrics)
     if missing:
-        return "dead", f"there is no {', '.join(missing)}"
+        return f"there is no {', '.join(missing)}"
     what = "only values that are no numbers" if one.series else "no series"
-    return "dead", f"{what}, although its metrics are there"
+    return f"{what}, although its metrics are there"
+
+
+def _missing(one: Answer, metrics: Collection[str]) -> list[str]:
+    return sorted(set(_METRIC.findall(one.expression)) - set(metrics))
 
 
 def _implausible(panel: Panel, one: Answer) -> Iterator[str]:

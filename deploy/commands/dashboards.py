@@ -21,6 +21,9 @@ ACTIONS: Mapping[str, Command] = {
     "check": Command(
         "deploy.commands.dashboards_check", "ask a Prometheus for every panel: does it tell something true"
     ),
+    "preview": Command(
+        "deploy.commands.dashboards_preview", "draw every board from a Prometheus, without Grafana"
+    ),
 }
 """An action is a module with `configure` and `run` (slow imports only in `run`) and a line here."""
 

@@ -27,6 +27,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, console: Console) -> int:
     """Ask for all panels, print the report, and exit 1 where one does not pass."""
+    from dashboards.agreement import Comparison
     from dashboards.answers import DEPLOYMENT, span_until, the_deployment
     from dashboards.boards import BOARDS
     from dashboards.check import agreement, check
@@ -37,7 +38,7 @@ def run(args: argparse.Namespace, console: Console) -> int:
     prometheus, choices = Prometheus(args.prometheus), given(args)
     view = client_view(args.run) if args.run else None
     span = span_until(prometheus, time.time(), args.range)
-    comparisons = ()
+    comparisons: tuple[Comparison, ...] = ()
     if view is not None:
         _settle(view.settled_s(span.scrape_s), console)
         span = span_until(prometheus, view.ended_s, max(args.range, view.ended_s - view.began_s))

@@ -51,6 +51,14 @@ def test_an_optional_panel_without_its_metrics_is_not_in_use_and_passes():
     assert (verdict.status, verdict.good, verdict.detail) == ("not in use", True, "only with prefix caching")
 
 
+def test_a_part_that_is_optional_may_be_missing_from_a_panel_that_is_alive():
+    parts = (Query(expr=HITS), Query(expr="vllm:x", optional="only with an objective"))
+    answers = [answer(0.5), Answer(parts[1], "vllm:x")]
+    verdict = judge(panel(queries=parts), answers, THERE)
+    assert (verdict.status, verdict.detail) == ("alive", "only with an objective")
+    assert judge(panel(queries=parts), [answer(), answers[1]], THERE).status == "dead"
+
+
 def test_an_optional_panel_whose_metrics_are_there_is_only_idle():
     verdict = judge(panel(optional="only with prefix caching"), [answer()], THERE)
     assert (verdict.status, verdict.good) == ("idle", True)
@@ -84,3 +92,14 @@ def test_a_state_without_a_word_is_implausible():
     assert judge(states, [answer(1.0, 0.0)], THERE).status == "alive"
     verdict = judge(states, [answer(2.0)], THERE)
     assert (verdict.status, verdict.detail) == ("implausible", "2 has no word (there are 0, 1)")
+
+
+def test_an_optional_query_without_data_leaves_its_panel_alive():
+    unasked = Answer(Query(expr="teapot_goal", optional="only with an objective"), "teapot_goal")
+    assert judge(panel(), [answer(0.5), unasked], THERE).status == "alive"
+
+
+def test_a_panel_of_which_only_optional_queries_could_answer_is_not_in_use():
+    unasked = Answer(Query(expr="teapot_goal", optional="only with an objective"), "teapot_goal")
+    verdict = judge(panel(), [unasked], THERE)
+    assert (verdict.status, verdict.detail) == ("not in use", "only with an objective")
