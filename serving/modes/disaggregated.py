@@ -132,7 +132,7 @@ class Disaggregated(Mode):
         return Verdict(self.kind, self.asked(), None, evidence)
 
     def handed_over(self, request: Handover) -> Verdict:
-        """Judge by a request that was sent over both engines while the decoding one had no other."""
+        """Judge by a request over both engines; one may have others, where the other one was restarted."""
         prefill, decode, tokens = request.prefill, request.decode, f"{request.prompt_tokens:,}"
         if request.failure is not None:
             return Verdict(self.kind, self.asked(), False, f"{prefill} to {decode}: {request.failure}")
@@ -144,7 +144,10 @@ class Disaggregated(Mode):
         if not moved:
             evidence = f"{decode} computed a prompt of {tokens} tokens that {prefill} had computed for it"
             return Verdict(self.kind, self.asked(), False, evidence)
-        evidence = f"{moved:,.0f} of {tokens} prompt tokens came from {prefill} to {decode}"
+        counted = f"{moved:,.0f} of {tokens} prompt tokens"
+        if moved > request.prompt_tokens:
+            counted = f"{moved:,.0f} prompt tokens, with those of other requests,"
+        evidence = f"{counted} came from {prefill} to {decode}"
         nixl = metrics["nixl_transfers"].name
         transfers, took_s = (request.seen.moved(f"{nixl}_{part}") for part in ("count", "sum"))
         if transfers and took_s is not None:

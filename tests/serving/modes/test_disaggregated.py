@@ -95,6 +95,14 @@ def test_a_request_over_both_engines_shows_it_with_tokens_time_and_the_answer() 
     )
 
 
+def test_tokens_of_other_requests_are_not_told_as_its_own() -> None:
+    verdict = NIXL.handed_over(handover(5301.0))
+    assert verdict.in_effect is True
+    assert verdict.evidence.startswith(
+        "5,301 prompt tokens, with those of other requests, came from p to d in 1"
+    )
+
+
 def test_another_answer_after_a_transfer_is_a_warning_with_its_place() -> None:
     verdict = NIXL.handed_over(handover(answer="the fox"))
     assert verdict.in_effect is True
