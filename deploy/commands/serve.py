@@ -58,7 +58,9 @@ def run(args: argparse.Namespace, console: Console) -> int:
     deployment, document = load_deployment(args.file, args.overrides)
     if own_revision(deployment) is None:
         check_elsewhere(deployment, document, Path(args.file).parent, os.environ)
-        recording = here(deployment, data_folder(os.environ, Path.home()).make())
+        recording = None
+        if deployment.prometheus.enabled is not False:
+            recording = here(deployment, data_folder(os.environ, Path.home()).make())
         relaying = Relaying(deployment, Path(args.file).parent, console, recording)
         return loop.run(run_alone(relaying, console, partial(_until_stopped, console)))
     with terminable():

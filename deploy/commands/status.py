@@ -75,6 +75,8 @@ def render(status: Mapping[str, Any]) -> str:
         blocks.append(_table(("REVISION", "WEIGHT", "BACKEND", "ROLE", "STATE", "IN FLIGHT"), backends))
     if modes:
         blocks.append(_table(("MODE", "ASKED", "IN EFFECT", "EVIDENCE"), modes))
+    if status.get("prometheus"):
+        blocks.append(f"Prometheus: {status['prometheus']}")
     return "\n\n".join(blocks)
 
 

@@ -66,6 +66,26 @@ def test_the_run_is_on_the_exporter_s_page_only_while_it_is_on(
         urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10)
 
 
+def test_prometheus_is_told_of_the_page_only_while_the_run_is_on(
+    engine: ScriptedEngine, workload: Make, run_dir: Path, tmp_path: Path
+) -> None:
+    watched = tmp_path / "watched"
+    watched.mkdir()
+    port = free_port()
+    told: list[str] = []
+
+    def heard(_: Heard) -> None:
+        told[:] = [path.read_text() for path in watched.iterdir()]
+
+    one = Play(say=print, show=lambda _: None, discovery=watched)
+    folder = folder_for(engine, workload(), run_dir)
+    assert one.run(folder, heard=heard, exporter_port=str(port)) == "complete"
+    assert [json.loads(text) for text in told] == [
+        [{"targets": [f"127.0.0.1:{port}"], "labels": {"__meta_teapot_target": engine.url}}]
+    ]
+    assert list(watched.iterdir()) == []
+
+
 def test_a_stop_before_the_start_sends_nothing(engine: ScriptedEngine, workload: Make, run_dir: Path) -> None:
     one = play()
     folder = folder_for(engine, workload(), run_dir)

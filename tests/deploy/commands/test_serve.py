@@ -138,6 +138,7 @@ def test_a_file_of_others_only_serves_without_any_engine(tmp_path: Path) -> None
             "name": "relay",
             "revisions": [{"name": "there", "urls": [f"{there.url}/v1"]}],
             "gateway": {"port": free_port(), "admin_port": free_port()},
+            "prometheus": {"enabled": False},
         }
         file.write_text(yaml.safe_dump(document))
         with serve(file) as running:

@@ -32,6 +32,7 @@ STATUS: dict[str, Any] = {
         {"kind": "quantized_kv", "asked": "fp8", "in_effect": False, "evidence": "dtype is auto"},
         {"kind": "parallel", "asked": "tensor=1", "in_effect": None, "evidence": "no evidence"},
     ],
+    "prometheus": "http://127.0.0.1:9090",
 }
 TEXT = """\
 demo: ready
@@ -42,7 +43,9 @@ main      100%    http://127.0.0.1:9001  any   ready  2
 MODE          ASKED     IN EFFECT  EVIDENCE
 prefix_cache  on        yes        48 tokens hit
 quantized_kv  fp8       NO         dtype is auto
-parallel      tensor=1  unknown    no evidence"""
+parallel      tensor=1  unknown    no evidence
+
+Prometheus: http://127.0.0.1:9090"""
 
 
 @contextmanager
