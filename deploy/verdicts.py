@@ -36,12 +36,13 @@ def settled(verdicts: Sequence[Verdict], found: Verdict) -> list[Verdict]:
 
 
 def verdict_table(verdicts: Sequence[Verdict]) -> str:
-    """The verdicts as lines for people, warnings below the mode that they belong to."""
+    """The verdicts as lines for people: warnings below the mode they belong to, what holds for many once."""
     kind_width = max((len(v.kind) for v in verdicts), default=0)
     lines: list[str] = []
     for verdict in verdicts:
         lines.append(f"  {verdict.kind:<{kind_width}}  {_WORDS[verdict.in_effect]:<13}  {verdict.evidence}")
         lines += [f"  {'':<{kind_width}}  warning: {warning}" for warning in verdict.warnings]
+    lines += [f"  {said}" for said in dict.fromkeys(v.not_compared for v in verdicts) if said]
     return "\n".join(lines)
 
 

@@ -169,6 +169,8 @@ class Verdict:
     in_effect: bool | None
     evidence: str
     warnings: Sequence[str] = field(default_factory=tuple)
+    not_compared: str | None = None
+    """Why greedy answers that the mode should keep were held against nothing, and what to do; else None."""
 
 
 class Mode(BaseModel):
@@ -227,13 +229,10 @@ class Mode(BaseModel):
             return verdict
         if seen.reference is None:
             others = " and ".join(sorted(context.kinds & CHANGES_ANSWERS))
-            serve = f"serve once with {others} alone" if others else "serve once without modes"
-            return _with(verdict, f"no reference answers yet: {serve} to have them")
+            serve = f"serve once with no other mode than {others}" if others else "serve once without modes"
+            return replace(verdict, not_compared=f"no reference answers yet: {serve} to have them")
         parted = first_difference(seen.answers, seen.reference)
         if parted is None:
-            return _with(verdict, f"all {len(seen.answers)} greedy answers are the reference's")
+            same = f"all {len(seen.answers)} greedy answers are the reference's"
+            return replace(verdict, evidence=f"{verdict.evidence}; {same}")
         return replace(verdict, warnings=(*verdict.warnings, f"greedy answers changed: {parted}"))
-
-
-def _with(verdict: Verdict, words: str) -> Verdict:
-    return replace(verdict, evidence=f"{verdict.evidence}; {words}")

@@ -46,6 +46,13 @@ def test_the_table_says_each_mode_in_a_line_and_its_warnings_below() -> None:
     ]
 
 
+def test_the_table_says_once_what_holds_for_many_modes() -> None:
+    table = verdict_table(
+        [verdict(True, not_compared="no reference yet"), verdict(True, not_compared="no reference yet")]
+    )
+    assert table.splitlines()[2:] == ["  no reference yet"]
+
+
 def test_a_mode_not_in_effect_is_told_with_what_was_asked_and_what_to_do() -> None:
     said = str(not_in_effect(verdict(False, "stored as 1 byte", kind="quantized_kv")))
     assert said.startswith("mode 'quantized_kv' (on) is not in effect: stored as 1 byte; ")

@@ -162,7 +162,7 @@ async def _run(bench: Bench, what: Plan, row: Row) -> tuple[str, str, str]:
 @asynccontextmanager
 async def _engines(bench: Bench, what: Plan, row: Row) -> AsyncIterator[list[Running]]:
     """The engines of a row; of two nodes the first, while the second runs on the other core without API."""
-    [mode] = [mode for mode in row.modes if mode.get("nnodes")] or [None]
+    mode = next((mode for mode in row.modes if "nnodes" in mode), None)
     if mode is None:
         async with running(what) as engines:
             yield engines

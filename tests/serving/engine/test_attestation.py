@@ -63,8 +63,9 @@ async def test_answers_of_a_plain_engine_are_kept_and_those_of_a_mode_compared_w
         assert await attest(engine.url, [], CONTEXT, [], references=references) == []
         [kept] = tmp_path.iterdir()
         [after] = await attest(engine.url, MODES[:1], CONTEXT, [], references=references)
-    assert "no reference answers yet: serve once without modes" in before.evidence
+    assert before.not_compared == "no reference answers yet: serve once without modes to have them"
     assert "all 3 greedy answers are the reference's" in after.evidence
+    assert after.not_compared is None
     assert after.warnings == ()
     document = json.loads(kept.read_text())
     document["answers"][1] = "something else"

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from serving.modes.disaggregated import Disaggregated, Handover
-from serving.modes.mode import EngineContext, EngineSlot, Observation
+from serving.modes.mode import EngineContext, EngineSlot, MetricKey, Observation
 
 NIXL = Disaggregated.model_validate({"connector": {"kind": "nixl"}})
 MADE = "INFO [factory.py:62] Creating v1 connector with name: {} and engine_id: 4d2c"
@@ -79,9 +79,11 @@ def test_a_log_without_a_connector_shows_nothing(decoding: EngineContext) -> Non
 
 def handover(after: float | None = 301.0, **fields: str | int) -> Handover:
     """As vLLM 0.32.0 counted one prompt of 301 tokens over two legs, but for the fields given."""
-    counted = {} if after is None else {(SOURCE, (("source", "external_kv_transfer"),)): after}
-    nixl = {("vllm:nixl_xfer_time_seconds_count", ()): 1.0, ("vllm:nixl_xfer_time_seconds_sum", ()): 0.0034}
-    seen = Observation({(SOURCE, (("source", "external_kv_transfer"),)): 0.0}, counted | nixl, {})
+    key: MetricKey = (SOURCE, (("source", "external_kv_transfer"),))
+    counted: dict[MetricKey, float] = {} if after is None else {key: after}
+    counted[("vllm:nixl_xfer_time_seconds_count", ())] = 1.0
+    counted[("vllm:nixl_xfer_time_seconds_sum", ())] = 0.0034
+    seen = Observation({key: 0.0}, counted, {})
     answers = {"answer": "the sea", "alone": "the sea"}
     return Handover(**({"prefill": "p", "decode": "d", "prompt_tokens": 301} | answers | fields), seen=seen)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
@@ -91,8 +93,12 @@ def test_other_answers_are_a_warning_that_turns_no_verdict(on_cpu: EngineContext
 
 
 def test_without_a_reference_it_is_said_how_to_have_one(on_cpu: EngineContext) -> None:
-    said = Plain(kind="plain").judge(answers("a", reference=None), on_cpu).evidence
-    assert said.endswith("no reference answers yet: serve once without modes to have them")
+    verdict = Plain(kind="plain").judge(answers("a", reference=None), on_cpu)
+    assert verdict.not_compared == "no reference answers yet: serve once without modes to have them"
+    beside = replace(on_cpu, kinds=frozenset({"plain", "quantized_kv"}))
+    verdict = Plain(kind="plain").judge(answers("a", reference=None), beside)
+    assert verdict.not_compared is not None
+    assert "serve once with no other mode than quantized_kv" in verdict.not_compared
 
 
 def test_a_mode_that_changes_answers_by_nature_is_not_compared(on_cpu: EngineContext) -> None:
