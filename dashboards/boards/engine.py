@@ -40,7 +40,7 @@ _BINDS = Row(
             colors=(("waiting: capacity", "red"), ("waiting: deferred", "amber")),
             stacked=True,
             help="capacity: no batch slot or no KV blocks; deferred: waits for KV from elsewhere or an "
-            "adapter. Do: if capacity stays above 0, raise max_num_seqs while KV blocks are free, else add engines.",
+            "adapter. Do: capacity above 0: raise max_num_seqs while KV blocks are free, else add engines.",
             lowest=0,
         ),
         Panel(

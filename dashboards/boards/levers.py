@@ -51,7 +51,7 @@ _EFFECT = Row(
             queries=(ask("mode_in_effect", WHOLE.split("kind"), "{{kind}}"),),
             words=IN_EFFECT,
             help="Each mode as the engine itself shows it, not as it was asked for. Absent: nobody could "
-            "tell. Do: not in effect: `teapot status` has the evidence; it serves without what it was sized for.",
+            "tell. Do: not in effect: `teapot status` has the evidence; it was sized for what it lacks.",
             optional="only with modes that could be proven or disproven",
         ),
         Panel(
