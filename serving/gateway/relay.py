@@ -80,7 +80,7 @@ class Relay:
         try:
             if not whole:
                 await answer.finished
-                if self._chunked:
+                if self._chunked and not transport.is_closing():
                     transport.write(_LAST_CHUNK)
             if self._draining is not None:
                 await self._draining
@@ -113,6 +113,8 @@ class Relay:
         assert transport is not None
         if self._pending is not None:
             self._pending.append(data)
+        elif transport.is_closing():
+            return  # The client left in this moment: its request is about to be cancelled.
         else:
             transport.write(data)
         # Forwarded first, stamped after.

@@ -79,13 +79,17 @@ async def ttft_s(client: Client) -> float:
 
 async def open_streams(url: str, model: str, tokens: int, count: int) -> list[Client]:
     """Streams that have begun."""
-    clients = []
-    for _ in range(count):
-        client = await connect(url)
-        client.ask(request(model, tokens, stream=True), b"[DONE]")
-        clients.append(client)
-    async with asyncio.timeout(60):
-        await asyncio.gather(*(client.first for client in clients))
+    clients: list[Client] = []
+    try:
+        async with asyncio.timeout(60):
+            for _ in range(count):
+                client = await connect(url)
+                clients.append(client)
+                client.ask(request(model, tokens, stream=True), b"[DONE]")
+            await asyncio.gather(*(client.first for client in clients))
+    except TimeoutError:
+        close(clients)
+        raise
     return clients
 
 

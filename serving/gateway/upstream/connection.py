@@ -14,9 +14,12 @@ from serving.gateway.upstream.answer import Answer, Broke, NotHttp, UpstreamFail
 from serving.gateway.upstream.framing import MAX_HEAD_BYTES, Framing, Nonsense, parse_head
 
 MAX_READ_BYTES = 65_536
+"""More at once, and with many busy streams each would wait long for its turn."""
+_READ = memoryview(bytearray(MAX_READ_BYTES))
+"""Where every connection's bytes arrive; they are copied out before anything else can."""
 
 
-class UpstreamConnection(asyncio.Protocol):
+class UpstreamConnection(asyncio.BufferedProtocol):
     """A connection that carries one answer after another. `released` is told when it is free again."""
 
     def __init__(self, released: Callable[[UpstreamConnection], None]) -> None:
@@ -27,6 +30,8 @@ class UpstreamConnection(asyncio.Protocol):
         self._buffer = b""
         self._keep = True
         self._no_body = False
+        self._paused = False
+        """By the receiver, who has enough for now."""
         self.used = False
         """Whether it carried an answer before the present one."""
         self.heard = False
@@ -37,9 +42,6 @@ class UpstreamConnection(asyncio.Protocol):
         """Called by the loop."""
         # Not every loop's transports say that they are asyncio's.
         self._transport = cast(asyncio.Transport, transport)
-        if hasattr(transport, "max_size"):
-            # asyncio reads 256 KiB at once: with many busy streams each would wait long for its turn.
-            transport.max_size = MAX_READ_BYTES
 
     @property
     def usable(self) -> bool:
@@ -62,8 +64,21 @@ class UpstreamConnection(asyncio.Protocol):
             self._transport.write(body)
         return answer
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:
         """Called by the loop."""
+        return _READ
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Called by the loop."""
+        self.data_received(_READ[:nbytes].tobytes())
+        if nbytes == MAX_READ_BYTES and not self._paused and self._open():
+            # There is more. asyncio comes back for it after the others; libuv would go on reading here.
+            assert self._transport is not None
+            self._transport.pause_reading()
+            asyncio.get_running_loop().call_soon(self._go_on)
+
+    def data_received(self, data: bytes) -> None:
+        """Take the next bytes of the answer."""
         answer, framing = self._answer, self._framing
         if answer is None:
             self.abort()  # An engine that speaks without being asked cannot be understood.
@@ -94,18 +109,26 @@ class UpstreamConnection(asyncio.Protocol):
 
     def pause(self) -> None:
         """Read no more for now."""
-        if self._transport is not None and not self._transport.is_closing():
+        self._paused = True
+        if self._transport is not None and self._open():
             self._transport.pause_reading()
 
     def resume(self) -> None:
         """Read on."""
-        if self._transport is not None and not self._transport.is_closing():
-            self._transport.resume_reading()
+        self._paused = False
+        self._go_on()
 
     def abort(self) -> None:
         """Cut the connection now."""
         if self._transport is not None:
             self._transport.abort()
+
+    def _open(self) -> bool:
+        return self._transport is not None and not self._transport.is_closing()
+
+    def _go_on(self) -> None:
+        if self._transport is not None and self._open() and not self._paused:
+            self._transport.resume_reading()
 
     def _fail(self, error: UpstreamFailed) -> None:
         answer, self._answer = self._answer, None

@@ -151,6 +151,9 @@ async def test_https_is_verified_against_the_given_certificate(make: Make, engin
         gateway = await make(cluster=Elsewhere((secure.url,), ca_file=GOLDEN / "cert.pem"))
         assert (await ask(gateway.public_url, post(CHAT))).body == b"{}"
         assert secure.calls[-1].line == f"POST {CHAT} HTTP/1.1"
+        big = bytes(range(256)) * 1500
+        secure.answer = fixed(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % len(big) + big)
+        assert (await ask(gateway.public_url, post(CHAT))).body == big
         strict = await make(cluster=Elsewhere((secure.url,)))
         (backend,) = strict.state.backends
         assert backend.state == "down"

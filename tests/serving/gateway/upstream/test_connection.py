@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from serving.gateway.upstream.answer import Broke, NotHttp
-from serving.gateway.upstream.connection import UpstreamConnection
+from serving.gateway.upstream.connection import MAX_READ_BYTES, UpstreamConnection
 
 CHUNKED = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
 
@@ -157,3 +157,47 @@ async def test_more_of_an_answer_can_be_waited_for() -> None:
     await waiting
     connection.connection_lost(None)
     await answer.more()
+
+
+def arrive(connection: UpstreamConnection, data: bytes) -> None:
+    """Bring bytes as an event loop does."""
+    connection.get_buffer(-1)[: len(data)] = data
+    connection.buffer_updated(len(data))
+
+
+async def test_one_that_has_more_than_a_read_lets_others_come_first() -> None:
+    connection, wire, _ = connected()
+    answer = sent(connection)
+    sink = Sink()
+    answer.deliver_to(sink)
+    head = b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n"
+    arrive(connection, head + b"x" * (MAX_READ_BYTES - len(head)))
+    assert wire.paused
+    await asyncio.sleep(0)
+    assert not wire.paused
+    arrive(connection, b"y" * (100_000 - MAX_READ_BYTES + len(head)))
+    assert not wire.paused
+    assert len(b"".join(sink.seen)) == 100_000
+    assert answer.is_whole
+
+
+async def test_coming_back_for_more_does_not_undo_a_receivers_pause() -> None:
+    connection, wire, _ = connected()
+    answer = sent(connection)
+    answer.deliver_to(Sink())
+    head = b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n"
+    arrive(connection, head + b"x" * (MAX_READ_BYTES - len(head)))
+    answer.pause()
+    await asyncio.sleep(0)
+    assert wire.paused
+    answer.resume()
+    assert not wire.paused
+
+
+async def test_two_connections_share_the_place_where_bytes_arrive_and_not_the_bytes() -> None:
+    sinks = [Sink(), Sink()]
+    for number, sink in enumerate(sinks):
+        connection, _, _ = connected()
+        sent(connection).deliver_to(sink)
+        arrive(connection, b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\n%d" % number)
+    assert [sink.seen for sink in sinks] == [[b"0"], [b"1"]]
