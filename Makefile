@@ -9,7 +9,7 @@ export PYTHON PROMETHEUS
 
 .DEFAULT_GOAL := help
 PEERS ?= none,teapot,vllm-router,nginx,litellm
-.PHONY: help bench-agreement bench-gateway bench-loadgen demo up test check bench-sigterm lint setup setup-dev clean bench-modes bench-start
+.PHONY: help bench-agreement bench-gateway bench-storm bench-loadgen demo up test check bench-sigterm lint setup setup-dev clean bench-modes bench-start
 .NOTPARALLEL:
 
 help: ## show this list
@@ -41,6 +41,9 @@ bench-sigterm: setup-dev ## 20 times SIGTERM with requests in flight on the real
 
 bench-gateway: setup-dev ## the gateway beside no proxy and other proxies (installs vllm-router and LiteLLM aside)
 	@$(BIN)/python tests/bench/gateway.py --scratch build/bench --peers $(PEERS)
+
+bench-storm: setup-dev ## 100,000 requests with faults on both sides of the gateway (some three minutes)
+	STORM_REQUESTS=100000 $(BIN)/python -m pytest -q -m slow tests/serving/gateway/test_proxy_storm.py
 
 bench-loadgen: setup-dev ## this load generator beside five others on one scripted server (installs four aside)
 	@PYTHONPATH=.:tests $(BIN)/python -m bench.loadgen

@@ -51,6 +51,7 @@ def serving(tiny_llama: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
         tmp_path_factory.mktemp("deployment"),
         model=tiny_llama,
         modes=[{"kind": "prefix_cache"}, {"kind": "quantized_kv", "format": "fp8"}],
+        args={"enable-auto-tool-choice": True, "tool-call-parser": "hermes"},
     )
     with serve(path) as running:
         assert running.get("/health/ready")[0] in (0, 503)

@@ -31,7 +31,13 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def write_deployment(folder: Path, *, model: str | Path, modes: Sequence[Mapping[str, Any]] = ()) -> Path:
+def write_deployment(
+    folder: Path,
+    *,
+    model: str | Path,
+    modes: Sequence[Mapping[str, Any]] = (),
+    args: Mapping[str, Any] | None = None,
+) -> Path:
     """A deployment file for a quick start on two cores: eager, small KV cache, free ports."""
     path = folder / "deployment.yaml"
     document = {
@@ -42,7 +48,7 @@ def write_deployment(folder: Path, *, model: str | Path, modes: Sequence[Mapping
             "max_model_len": 2048,
             "max_num_seqs": 16,
             "kv_cache_memory": "1GiB",
-            "args": {"enforce-eager": True},
+            "args": {"enforce-eager": True, **(args or {})},
         },
         "modes": list(modes),
         "gateway": {"port": free_port(), "admin_port": free_port(), "drain_timeout": "10s"},

@@ -70,6 +70,71 @@ def test_an_unknown_model_and_a_wrong_request_are_openai_errors(serving: Serving
     assert wrong.value.response.headers["x-request-id"]
 
 
+def test_responses_come_whole_and_as_events_with_the_same_text(serving: Serving) -> None:
+    with client(serving) as api:
+        whole = api.responses.create(model=MODEL, input="Say it.", max_output_tokens=6, temperature=0)
+        events = list(
+            api.responses.create(
+                model=MODEL, input="Say it.", max_output_tokens=6, temperature=0, stream=True
+            )
+        )
+    assert whole.usage is not None
+    assert whole.usage.output_tokens == 6
+    assert events[0].type == "response.created"
+    assert events[-1].type in ("response.completed", "response.incomplete")
+    text = "".join(event.delta for event in events if event.type == "response.output_text.delta")
+    assert text == whole.output_text
+
+
+TOOL = {
+    "type": "function",
+    "function": {
+        "name": "set_unit",
+        "parameters": {
+            "type": "object",
+            "properties": {"unit": {"type": "string", "enum": ["c", "f"]}},
+            "required": ["unit"],
+            "additionalProperties": False,
+        },
+    },
+}
+
+
+def test_a_tool_that_is_named_is_called_and_one_that_is_not_known_is_refused(serving: Serving) -> None:
+    named = {"type": "function", "function": {"name": "set_unit"}}
+    unknown = {"type": "function", "function": {"name": "nothing"}}
+    ask = {"model": MODEL, "messages": QUESTION, "tools": [TOOL], "max_tokens": 30, "temperature": 0}
+    with client(serving) as api:
+        answer = api.chat.completions.create(tool_choice=named, **ask)
+        free = api.chat.completions.create(tool_choice="auto", **ask)
+        with pytest.raises(openai.BadRequestError) as refused:
+            api.chat.completions.create(tool_choice=unknown, **ask)
+    [call] = answer.choices[0].message.tool_calls or []
+    assert call.function.name == "set_unit"
+    assert call.function.arguments.startswith("{")
+    assert free.usage is not None
+    assert free.usage.completion_tokens > 0
+    assert refused.value.request_id
+
+
+def test_embeddings_of_a_model_that_writes_are_an_openai_error(serving: Serving) -> None:
+    with client(serving) as api, pytest.raises(openai.APIStatusError) as caught:
+        api.embeddings.create(model=MODEL, input="Once")
+    assert caught.value.status_code in (400, 404)
+    assert caught.value.type
+    assert caught.value.request_id
+
+
+def test_prompts_are_measured_in_the_models_own_tokens(serving: Serving) -> None:
+    with client(serving) as api:
+        root = str(api.base_url).removesuffix("/v1/")
+        measured = api.post(f"{root}/tokenize", cast_to=object, body={"model": MODEL, "prompt": "a b c"})
+        whole = api.completions.create(model=MODEL, prompt="a b c", max_tokens=1)
+    assert isinstance(measured, dict)
+    assert whole.usage is not None
+    assert measured["count"] == len(measured["tokens"]) == whole.usage.prompt_tokens
+
+
 def test_nothing_of_the_engines_control_surface_is_reachable(serving: Serving) -> None:
     for path in ("/metrics", "/version", "/load", "/v1/load_lora_adapter", "/docs", "/server_info"):
         assert serving.get(path)[0] == 404, path
