@@ -137,7 +137,7 @@ def test_the_real_one_sees_every_target_and_the_load_while_it_runs(home: EngineH
             until(lambda: ("load", "up") in real.targets())
             assert real.targets()["load", "up"]["deployment"] == "scripted"
         finally:
-            load.send_signal(signal.SIGINT)
+            load.terminate()
             load.wait(60)
         assert list((home.root / "state" / "load").iterdir()) == []
         until(lambda: real.targets().keys() == always)

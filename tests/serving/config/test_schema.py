@@ -28,8 +28,8 @@ ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "deployment-file.md").read_text(encoding="utf-8")
 SHIPPED = sorted((ROOT / "deploy" / "configs").glob("*.yaml"))
 MODELS: list[type[BaseModel]] = [
-    Deployment, EngineSection, GatewaySection, PrometheusSection, RevisionSection, RoutingSection, SloSection, TimeoutsSection,
-    TlsSection, TracingSection, *MODES,
+    Deployment, EngineSection, GatewaySection, PrometheusSection, RevisionSection, RoutingSection, SloSection,
+    TimeoutsSection, TlsSection, TracingSection, *MODES,
 ]  # fmt: skip
 
 
@@ -52,8 +52,19 @@ def test_every_example_on_the_page_is_read(example: str) -> None:
     assert validate(parse(example, "page.yaml"), Deployment).name
 
 
+def defaults_in(text: str) -> dict[str, str]:
+    return dict(re.findall(r"^\| `(\w+)` \| `([^`]+)` \|", text, re.MULTILINE))
+
+
+def test_the_defaults_of_prometheus_on_the_page_are_the_codes() -> None:
+    rows, section = defaults_in(PAGE.partition("## `prometheus`")[2]), PrometheusSection()
+    assert (rows["enabled"], int(rows["port"])) == (section.enabled, section.port)
+    assert parse_duration(rows["retention_time"]) == section.retention_time
+    assert parse_size(rows["retention_size"]) == section.retention_size
+
+
 def test_the_defaults_on_the_page_are_the_codes() -> None:
-    rows = dict(re.findall(r"^\| `(\w+)` \| `([^`]+)` \|", PAGE, re.MULTILINE))
+    rows = defaults_in(PAGE.partition("## `prometheus`")[0])
     engine, gateway = EngineSection(), GatewaySection()
     assert rows["model"] == Deployment(name="x").model
     assert (rows["device"], rows["version"]) == (engine.device, engine.version)
