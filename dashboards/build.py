@@ -10,10 +10,13 @@ from pathlib import Path
 
 from dashboards.alerts import alerts_text
 from dashboards.boards import BOARDS
+from dashboards.provisioned import datasource_text, provider_text
 from dashboards.render import board_text
 from dashboards.rules import rules_text
 
 HERE = Path(__file__).parent
+MADE = ("generated", "provisioning")
+"""Folders with nothing else in them."""
 FILES: Mapping[str, Callable[[], str]] = {
     **{
         f"generated/boards/{board.uid}.json": (lambda board=board: board_text(board, BOARDS))
@@ -21,6 +24,8 @@ FILES: Mapping[str, Callable[[], str]] = {
     },
     "generated/rules.yaml": rules_text,
     "generated/alerts.yaml": alerts_text,
+    "provisioning/datasources/teapot.yaml": datasource_text,
+    "provisioning/dashboards/teapot.yaml": provider_text,
 }
 """Paths under `dashboards/`, and what makes each."""
 
@@ -44,7 +49,8 @@ def stale(folder: Path = HERE) -> tuple[str, ...]:
 
 
 def _present(folder: Path) -> Iterable[str]:
-    found = (path for path in sorted((folder / "generated").rglob("*")) if path.is_file())
+    both = (path for made in MADE for path in sorted((folder / made).rglob("*")))
+    found = (path for path in both if path.is_file())
     return (path.relative_to(folder).as_posix() for path in found)
 
 

@@ -6,7 +6,7 @@ Owns: the type of a row. Knows nothing about how metrics are exposed, scraped or
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 MetricType = Literal["counter", "gauge", "histogram", "info"]
@@ -23,9 +23,20 @@ class Metric:
     """The first version that is known to expose it as described."""
     source: str
     labels: tuple[str, ...] = ()
+    values: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """All values of those labels that have only a few."""
     help: str = ""
 
 
 def parse_metrics(rows: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Metric]:
     """Give the rows of metrics.toml their type. Raises: TypeError on a wrong or missing column."""
-    return {key: Metric(**{**row, "labels": tuple(row.get("labels", ()))}) for key, row in rows.items()}
+    return {
+        key: Metric(
+            **{
+                **row,
+                "labels": tuple(row.get("labels", ())),
+                "values": {label: tuple(values) for label, values in row.get("values", {}).items()},
+            }
+        )
+        for key, row in rows.items()
+    }
