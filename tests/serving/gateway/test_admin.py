@@ -31,6 +31,7 @@ async def test_the_status_is_the_document_of_the_contract(gateway: Gateway) -> N
     assert json.loads(answer.body) == {
         "name": "demo",
         "state": "ready",
+        "prometheus": None,
         "revisions": [
             {
                 "name": "main",
