@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 Role = Literal["any", "prefill", "decode"]
@@ -58,11 +58,19 @@ class Revision:
     name: str
     weight: float
     backends: tuple[Backend, ...]
+    prefills: bool = field(init=False)
+    """Whether it has backends that only prefill; asked for with every request, and never changing."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "prefills", any(b.role == "prefill" for b in self.backends))
 
     @property
     def ready(self) -> bool:
         """Whether it can answer: a backend that only prefills cannot."""
-        return any(b.state == "ready" and b.role in ANSWERING for b in self.backends)
+        for backend in self.backends:  # noqa: SIM110 - a generator would cost every request more
+            if backend.state == "ready" and backend.role in ANSWERING:
+                return True
+        return False
 
 
 class BackendSet:

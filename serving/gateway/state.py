@@ -61,9 +61,10 @@ class GatewayState:
             return Unready("the engine is starting", "engine_starting")
         if self.phase not in ("ready", "leaving"):
             return Unready("the server is shutting down", "shutting_down")
-        if not any(revision.ready for revision in self.backends.revisions() if revision.weight > 0):
-            return Unready("no engine is ready", "no_engine_ready")
-        return None
+        for revision in self.backends.revisions():
+            if revision.weight > 0 and revision.ready:
+                return None
+        return Unready("no engine is ready", "no_engine_ready")
 
     def set_shadow(self, share: ShadowShare | None) -> None:
         """Send copies from the next request on, or none. Raises: ValueError for an unknown revision."""

@@ -53,7 +53,7 @@ class Transfers:
 
         Raises: Refused if that fails and the deployment wants an error.
         """
-        if not any(backend.role == "prefill" for backend in errand.revision.backends):
+        if not errand.revision.prefills:
             return
         body = errand.body or b""
         bodies = divide(errand.task.path, body, self._settings.legs, self._settings.prefill_from_tokens)
@@ -93,8 +93,7 @@ class Transfers:
 
     def may_show_params(self, errand: Errand, exchange: Exchange) -> bool:
         """Whether an answer can hold params of a transfer, which have internal addresses in them."""
-        divided = any(backend.role == "prefill" for backend in errand.revision.backends)
-        return divided and not exchange.streamed
+        return errand.revision.prefills and not exchange.streamed
 
     async def clean_answer(
         self, sent: Sent, headers: dict[str, str], exchange: Exchange, limits: GatewayLimits
