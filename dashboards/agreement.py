@@ -3,9 +3,9 @@
 Owns: what is compared, over which time, and how far both may be apart. Knows nothing about run folders or
 about Prometheus' API.
 
-The gateway's and the engines' histograms are asked by the SLIs' own expressions, over the time of the measured
-requests: from a quantile only the bucket is known, so the client's value (or its 95 % interval) must lie in
-the bucket that Prometheus' value is in. Both look from different places, so a little is allowed beside.
+The gateway's and the engines' histograms are asked by the SLIs' own expressions, over the time of the
+measured requests. Of a quantile only the bucket is known, so the client's value (or its 95 % interval) must
+lie in the bucket that Prometheus' value is in. Both look from different places: a little is allowed beside.
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ ALLOWED_RATIO = 0.05
 """Requests that end before the first scrape within the run's time are in no rate."""
 ALLOWED_S: Mapping[Latency, float] = {"ttft": 0.01, "tpot": 0.0005, "e2e": 0.01}
 """The way from the client to the gateway and on, over loopback, on a busy machine."""
+READ_LATE_S = 1.0
+"""The load generator counts an answer when it has read it, and its exporter ends with the run: what ended
+after its last scrape is in no sample."""
 SETTLE_SCRAPES = 2
 """After the last request, until its end is certainly scraped."""
 _GATEWAY: Mapping[Latency, str] = {
@@ -59,13 +62,16 @@ class ClientView:
     """The first request, warm-up included."""
     measured_s: float
     """The first measured request."""
-    ended_s: float
-    """The end of the last answer."""
     sent: int
     """Warm-up included."""
-    ended: int
-    """Measured requests, however they ended."""
+    ends_s: tuple[float, ...]
+    """When each measured request ended, however it did."""
     latencies: Mapping[Latency, Distribution]
+
+    @property
+    def ended_s(self) -> float:
+        """The end of the last answer."""
+        return max(self.ends_s)
 
     def settled_s(self, scrape_s: float) -> float:
         """When Prometheus has seen all of it."""
@@ -112,10 +118,14 @@ def measures(view: ClientView, deployment: str, scrape_s: float) -> Iterator[Mea
     window_s = math.ceil(view.settled_s(scrape_s) - view.measured_s)
     whole_s = math.ceil(view.settled_s(scrape_s) - view.began_s + scrape_s)
     scope = Scope((f'deployment="{deployment}"',), window=f"{window_s}s")
-    yield _count("requests", "gateway", view.sent, view.began_s, _gateway_requests(scope.over(f"{whole_s}s")))
+    yield _count(
+        "gateway", view.sent, view.sent, _gateway_requests(scope.over(f"{whole_s}s")), before_s=view.began_s
+    )
     run = Scope((f'run="{view.run}"',), window=f"{whole_s + 10 * math.ceil(scrape_s)}s")
     ended = total(over_time("last", load_metrics()["requests"].name, run), run)
-    yield _count("requests", "load generator", view.ended, None, ended)
+    unseen_from_s = view.ended_s - scrape_s - READ_LATE_S
+    seen_surely = sum(end_s <= unseen_from_s for end_s in view.ends_s)
+    yield _count("load generator", seen_surely, len(view.ends_s), ended)
     engines = scope.only('role!="prefill"')
     for key, seen in view.latencies.items():
         yield _mean(key, "gateway", seen, SLIS[f"{key}_mean"].query(scope))
@@ -144,10 +154,10 @@ def compare(measure: Measure, value: float | None, bounds: Sequence[float]) -> C
     return Comparison(measure.what, measure.where, client, _shown(low, high, measure.unit), agrees)
 
 
-def _count(what: str, where: Where, count: int, before_s: float | None, expression: str) -> Measure:
+def _count(where: Where, low: int, high: int, expression: str, *, before_s: float | None = None) -> Measure:
     return Measure(
-        what=what, where=where, unit="requests", low=count, high=count, allowed=0.5, expression=expression,
-        before_s=before_s,
+        what="requests", where=where, unit="requests", low=low, high=high, allowed=0.5,
+        expression=expression, before_s=before_s,
     )  # fmt: skip
 
 

@@ -51,10 +51,7 @@ def text(report: Report) -> str:
     ]
     blocks = ["\n".join([head, *down])]
     for board in report.boards:
-        rows = [
-            (v.title, v.status, _range(v), v.detail)
-            for v in board.verdicts
-        ]
+        rows = [(v.title, v.status, _range(v), v.detail) for v in board.verdicts]
         blocks.append(f"{board.title}\n" + table(("PANEL", "STATUS", "FROM .. TO", ""), rows))
     if report.comparisons:
         compared = [(c.what, c.where, c.client, c.server, c.word) for c in report.comparisons]

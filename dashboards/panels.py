@@ -59,6 +59,8 @@ class Column:
     label: str
     title: str
     unit: Unit | None = None
+    decimals: int | None = None
+    """None: as the panel has it."""
     words: tuple[Word, ...] = ()
 
 
@@ -82,6 +84,8 @@ class Panel:
     highest: float | None = None
     decimals: int | None = None
     stacked: bool = False
+    logarithmic: bool = False
+    """For what an idle hour makes a thousand times larger; then without `lowest`."""
     colors: tuple[tuple[str, Color], ...] = ()
     """Of series by their name, where a query has several whose names are known."""
     words: tuple[Word, ...] = ()

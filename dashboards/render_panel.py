@@ -109,13 +109,14 @@ def _custom(panel: Panel) -> dict[str, Any]:
     if panel.kind == "timeseries":
         return {
             "drawStyle": "line",
-            "lineWidth": 2,
-            "fillOpacity": 30 if panel.stacked else 0,
+            # No edge on a stack: that of an empty part would hide the colour below it.
+            "lineWidth": 0 if panel.stacked else 2,
+            "fillOpacity": 60 if panel.stacked else 0,
             "showPoints": "never",
             "spanNulls": False,
             "stacking": {"mode": "normal" if panel.stacked else "none", "group": "A"},
             "thresholdsStyle": {"mode": "off"},
-            "scaleDistribution": {"type": "linear"},
+            "scaleDistribution": {"type": "log", "log": 10} if panel.logarithmic else {"type": "linear"},
         }
     return {"fillOpacity": 80, "lineWidth": 0} if panel.kind == "state" else {}
 
@@ -142,6 +143,8 @@ def _overrides(panel: Panel) -> list[dict[str, Any]]:
 
 def _column(column: Column) -> dict[str, Any]:
     properties: dict[str, Any] = {"unit": UNITS[column.unit]} if column.unit else {}
+    if column.decimals is not None:
+        properties["decimals"] = column.decimals
     if column.words:
         properties["mappings"] = _words(column.words)
         properties["custom.cellOptions"] = {"type": "color-text"}

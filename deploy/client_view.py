@@ -21,20 +21,18 @@ def client_view(path: Path) -> ClientView:
     """What the run in this folder measured. Raises: UsageError, and Failed where it sent nothing."""
     folder = RunFolder(path)
     manifest, summary, records = folder.manifest(), folder.summary(), folder.records()
-    measured = [record.t_sent_ns for record in records if record.phase == "measure"]
+    measured = [record for record in records if record.phase == "measure"]
     if not measured:
         raise Failed(
             "no measured request was sent", where=str(path), fix="give a run that measured something"
         )
     origin_ns = manifest.clock["unix_ns"]
-    counts = summary["requests"]
     return ClientView(
         run=path.resolve().name,
         began_s=(origin_ns + min(record.t_sent_ns for record in records)) / 1e9,
-        measured_s=(origin_ns + min(measured)) / 1e9,
-        ended_s=(origin_ns + max(record.t_end_ns for record in records)) / 1e9,
+        measured_s=(origin_ns + min(record.t_sent_ns for record in measured)) / 1e9,
         sent=len(records),
-        ended=counts["ok"] + counts["failed"] + counts["cut"],
+        ends_s=tuple((origin_ns + record.t_end_ns) / 1e9 for record in measured),
         latencies={key: seen for key in LATENCIES for seen in _distribution(summary[f"{key}_s"])},
     )
 

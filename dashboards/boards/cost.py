@@ -78,7 +78,7 @@ _OVER_TIME = Row(
             unit="dollars",
             queries=(Query(expr=_dollars_per_million(_rates("generation_tokens")), color="blue"),),
             help="At this moment's speed. Do: idle hours are dear: fewer engines then, or batch work.",
-            lowest=0,
+            logarithmic=True,
             empty=_UNSET,
             optional=_NEEDS,
         ),
@@ -98,7 +98,7 @@ _OVER_TIME = Row(
             ),
             help="The gap is what caches save. Do: where there is none, prompts share no beginning or the "
             "cache is too small.",
-            lowest=0,
+            logarithmic=True,
             empty=_UNSET,
             optional=_NEEDS,
         ),
@@ -147,6 +147,7 @@ _WHAT_FOR = Row(
             help="More at once is cheaper until TPOT suffers. Do: far below max_num_seqs most of the day: "
             "fewer engines would do.",
             lowest=0,
+            decimals=0,
             width=12,
         ),
     ),

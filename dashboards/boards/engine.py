@@ -42,6 +42,7 @@ _BINDS = Row(
             help="capacity: no batch slot or no KV blocks; deferred: waits for KV from elsewhere or an "
             "adapter. Do: capacity above 0: raise max_num_seqs while KV blocks are free, else add engines.",
             lowest=0,
+            decimals=0,
         ),
         Panel(
             key="kv_usage",

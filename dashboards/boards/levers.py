@@ -29,7 +29,7 @@ CONFIG_COLUMNS = (
     Column(label="block_size", title="Block, tokens"),
     Column(label="num_gpu_blocks", title="Blocks"),
     Column(label="kv_cache_size_tokens", title="KV cache, tokens"),
-    Column(label="kv_cache_max_concurrency", title="Longest requests at once"),
+    Column(label="kv_cache_max_concurrency", title="Full-length at once"),
 )
 """What engines say of their cache, as labels."""
 
@@ -200,7 +200,7 @@ _KV = Row(
             help="KV blocks fetched from prefilling engines. Do: near the link's speed, TTFT is bound by it: "
             "quantize the KV cache, or prefill where it is decoded.",
             lowest=0,
-            width=6,
+            width=8,
             optional=_TRANSFER,
         ),
         Panel(
@@ -219,7 +219,7 @@ _KV = Row(
             help="Part of TTFT. Do: if it grows with equal bytes, the link is shared or falls back to TCP; "
             "see the connector's log.",
             lowest=0,
-            width=6,
+            width=8,
             optional=_TRANSFER,
         ),
         Panel(
@@ -233,7 +233,7 @@ _KV = Row(
             help="expired: blocks were freed before the decoding engine came for them. Do: expired: decoding "
             "engines are too busy, add some; failed: see the engines' log.",
             lowest=0,
-            width=6,
+            width=8,
             optional=_TRANSFER,
         ),
         Panel(
@@ -245,7 +245,7 @@ _KV = Row(
             "TPOT: see which engine prefills and whether it is ready.",
             lowest=0,
             highest=1,
-            width=6,
+            width=12,
             optional=_DIVIDED,
         ),
         Panel(
@@ -263,7 +263,7 @@ _KV = Row(
             help="What prefilling elsewhere takes, waiting included. Do: most of TTFT: add prefilling "
             "engines; little of it: the rest is transfer or decode's queue.",
             lowest=0,
-            width=6,
+            width=12,
             optional=_DIVIDED,
         ),
     ),

@@ -146,6 +146,7 @@ _FLOW = Row(
             help="Sent and not answered; of these at engines, running and waiting there. Do: running that "
             "stays flat while the client's grows is the limit of slots or KV blocks (Engine).",
             lowest=0,
+            decimals=0,
         ),
         Panel(
             key="tokens",
@@ -219,6 +220,7 @@ _FIT = Row(
             help="Answers that ended and whose stamps are not worked out yet. Do: a line that only grows: "
             "too little processor time for the generator; use more --processes.",
             lowest=0,
+            decimals=0,
             width=12,
         ),
     ),

@@ -159,6 +159,7 @@ _TRAFFIC = Row(
             help="Requests at the gateway, and those of them that wait for a place at an engine. "
             "Do: a queue that stays means more comes in than engines take; see Engine.",
             lowest=0,
+            decimals=0,
         ),
         Panel(
             key="ready",
@@ -231,6 +232,7 @@ _BINDS = Row(
             stacked=True,
             help="Do: waiting while running stays flat: slots (max_num_seqs) or KV blocks bind; see Engine.",
             lowest=0,
+            decimals=0,
         ),
         Panel(
             key="kv_usage",

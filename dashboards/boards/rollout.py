@@ -64,8 +64,8 @@ _TABLE = Row(
                 Column(label="Value #A", title="Baseline"),
                 Column(label="Value #B", title="Canary"),
                 Column(label="Value #C", title="Canary / baseline", unit="factor"),
-                Column(label="Value #D", title="n baseline"),
-                Column(label="Value #E", title="n canary"),
+                Column(label="Value #D", title="n baseline", decimals=0),
+                Column(label="Value #E", title="n canary", decimals=0),
                 Column(
                     label="Value #F", title="Enough?",
                     words=((1, "enough", "green"), (0, "too few", "amber")),

@@ -33,12 +33,12 @@ _FIRST_BYTE, _TPOT, _DURATION = (
     f"{own(key)}_count" for key in ("gateway_first_byte", "gateway_tpot", "gateway_duration")
 )
 COMPARED = (
-    Compared("ttft_mean", "TTFT, mean", _FIRST_BYTE, (_CLIENT, ("streamed", "true"))),
-    Compared("ttft_p95", "TTFT, p95", _FIRST_BYTE, (_CLIENT, ("streamed", "true"))),
-    Compared("tpot_mean", "TPOT, mean", _TPOT, (_CLIENT,)),
-    Compared("tpot_p95", "TPOT, p95", _TPOT, (_CLIENT,)),
-    Compared("e2e_mean", "E2E, mean", _DURATION, (_CLIENT, ("outcome", "ok"))),
-    Compared("e2e_p95", "E2E, p95", _DURATION, (_CLIENT, ("outcome", "ok"))),
+    Compared("ttft_mean", "TTFT, mean, s", _FIRST_BYTE, (_CLIENT, ("streamed", "true"))),
+    Compared("ttft_p95", "TTFT, p95, s", _FIRST_BYTE, (_CLIENT, ("streamed", "true"))),
+    Compared("tpot_mean", "TPOT, mean, s", _TPOT, (_CLIENT,)),
+    Compared("tpot_p95", "TPOT, p95, s", _TPOT, (_CLIENT,)),
+    Compared("e2e_mean", "E2E, mean, s", _DURATION, (_CLIENT, ("outcome", "ok"))),
+    Compared("e2e_p95", "E2E, p95, s", _DURATION, (_CLIENT, ("outcome", "ok"))),
     Compared("errors", "Errors, share", own("gateway_requests"), (_CLIENT,)),
     Compared("client_gone", "Clients that left, share", own("gateway_requests"), (_CLIENT,)),
 )
@@ -50,8 +50,8 @@ def compared() -> tuple[Query, ...]:
         lambda line: SLIS[line.sli].query(BASELINE),
         lambda line: SLIS[line.sli].query(CANARY),
         lambda line: f"{SLIS[line.sli].query(CANARY)} / ({SLIS[line.sli].query(BASELINE)} > 0)",
-        lambda line: _samples(line, BASELINE),
-        lambda line: _samples(line, CANARY),
+        lambda line: f"round({_samples(line, BASELINE)})",
+        lambda line: f"round({_samples(line, CANARY)})",
         lambda line: (
             f"({_samples(line, BASELINE)} >= bool $enough) * ({_samples(line, CANARY)} >= bool $enough)"
         ),

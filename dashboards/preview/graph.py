@@ -6,17 +6,18 @@ Knows nothing about other kinds of panels.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from dashboards.panels import Panel, Unit
+from dashboards.panels import Panel
 from dashboards.preview.canvas import EDGE, FAINT, Canvas
 from dashboards.preview.clock import marks
 from dashboards.preview.grid import Box
 from dashboards.preview.lines import Line, runs
-from dashboards.preview.numbers import scale_of, tick_labels
+from dashboards.preview.numbers import number, scale_of, tick_labels
 from dashboards.steps import Span
 
 LEGEND_LINE = 18
@@ -30,14 +31,22 @@ def draw_graph(
     """Draw it into a box."""
     rows = legend_rows(canvas, found, box.width) if panel.has_legend else []
     low, high = limits(panel, found)
-    ticks = value_ticks(low, high, panel.unit)
-    labels = tick_labels(ticks, panel.unit)
+    ticks = value_ticks(low, high, panel)
+    labels = (
+        [number(tick, panel.unit) for tick in ticks] if panel.logarithmic else tick_labels(ticks, panel.unit)
+    )
     room = max(canvas.width(label, 11) for label in labels) + 10
     place = box.inside(room, 4, 10, 20 + LEGEND_LINE * len(rows))
     axes = canvas.axes(place)
     axes.set_xlim(span.start_s, span.end_s)
-    axes.set_ylim(low, high)
+    # A line along a limit is not cut in half.
+    axes.set_ylim(low - (high - low) * 0.01, high + (high - low) * 0.01)
+    if panel.logarithmic:
+        axes.set_yscale("log")
+        axes.minorticks_off()
+        axes.set_ylim(low, high)
     axes.set_yticks(ticks, labels)
+    axes.set_axisbelow(True)
     times = marks(span.start_s, span.end_s, max(2, int(place.width / 75)))
     axes.set_xticks([at for at, _ in times], [words for _, words in times])
     axes.grid(color=EDGE, linewidth=0.6)
@@ -54,6 +63,9 @@ def draw_graph(
 def limits(panel: Panel, found: Sequence[Line]) -> tuple[float, float]:
     """From where to where the axis goes: what is said of the panel, else what is drawn and a little room."""
     values = [value for line in found for _, value in line.points]
+    if panel.logarithmic:
+        above = [value for value in values if value > 0] or [1.0]
+        return 10 ** math.floor(math.log10(min(above))), 10 ** (math.floor(math.log10(max(above))) + 1)
     if panel.stacked:
         values += [value for _, value in totals([line for line in found if line.style != "limit"])]
     low = panel.lowest if panel.lowest is not None else min(values)
@@ -67,10 +79,13 @@ def limits(panel: Panel, found: Sequence[Line]) -> tuple[float, float]:
     )
 
 
-def value_ticks(low: float, high: float, unit: Unit) -> list[float]:
+def value_ticks(low: float, high: float, panel: Panel) -> list[float]:
     """Four or so values within the limits that are round in what they are shown in (MiB, minutes)."""
-    one, _ = scale_of(max(abs(low), abs(high)), unit)
-    ticks = MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]).tick_values(low / one, high / one)
+    if panel.logarithmic:
+        return [10.0**power for power in range(round(math.log10(low)), round(math.log10(high)) + 1)]
+    one, _ = scale_of(max(abs(low), abs(high)), panel.unit)
+    locator = MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10], integer=panel.decimals == 0)
+    ticks = locator.tick_values(low / one, high / one)
     room = (high - low) * 1e-9
     return [float(tick) * one for tick in ticks if low - room <= tick * one <= high + room]
 
@@ -94,10 +109,8 @@ def stack(axes: Axes, found: Sequence[Line], step_s: float) -> None:
         for piece in runs([(at, top[at]) for at in times], step_s):
             at = [time for time, _ in piece]
             upper = [value for _, value in piece]
-            axes.fill_between(
-                at, [below[time] for time in at], upper, color=line.color, alpha=0.35, linewidth=0
-            )
-            axes.plot(at, upper, color=line.color, linewidth=1.3, marker=_dot(piece), markersize=2)
+            lower = [below[time] for time in at]
+            axes.fill_between(at, lower, upper, color=line.color, alpha=0.6, linewidth=0)
         below = top
 
 

@@ -27,10 +27,10 @@ COLORS: Mapping[Color, str] = {
 }
 """As in Grafana, a little darker: the page is light."""
 PALETTE = (
-    "#3274d9", "#e08400", "#3d9a40", "#9354b8", "#2b9187", "#d62f43",
-    "#8f6b00", "#c2569a", "#5b7f2a", "#4a5fc1", "#b0532a", "#607d8b",
+    "#3274d9", "#e08400", "#9354b8", "#2b9187", "#8f6b00", "#c2569a",
+    "#5b7f2a", "#4a5fc1", "#8d6e63", "#607d8b", "#7a8f00", "#00749e",
 )  # fmt: skip
-"""For series of which nobody said a colour: by their names."""
+"""For series of which nobody said a colour: by their names. No red or green, which would mean something."""
 TEXT = "#24292e"
 _IN_LEGEND = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 

@@ -35,7 +35,7 @@ def draw_states(
     canvas: Canvas, box: Box, panel: Panel, found: Sequence[Line], span: Span, step_s: float
 ) -> None:
     """Draw it into a box."""
-    name_room = min(box.width * 0.35, max(canvas.width(line.name, 11) for line in found) + 12)
+    name_room = min(box.width * 0.45, max(canvas.width(line.name, 11) for line in found) + 12)
     place = box.inside(10 + name_room, 4, 10, 20 + LEGEND_LINE)
     fit = max(1, min(len(found), int(place.height / 14)))
     pitch = min(TALLEST, place.height / fit)

@@ -49,7 +49,8 @@ def cell(column: Column, panel: Panel, row: Row) -> tuple[str, str]:
     for said, text, color in column.words or panel.words:
         if said == value:
             return text, COLORS[color]
-    return number(value, column.unit or panel.unit, panel.decimals), TEXT
+    decimals = panel.decimals if column.decimals is None else column.decimals
+    return number(value, column.unit or panel.unit, decimals), TEXT
 
 
 def draw_table(canvas: Canvas, box: Box, panel: Panel, answers: Sequence[Answer]) -> None:
@@ -83,7 +84,7 @@ def _widths(
     """As wide as what is in them, in proportion where that is more or less than there is."""
     wanted = [
         max(canvas.width(column.title, 12, "bold"), *(canvas.width(line[index][0], 12) for line in cells))
-        + 24
+        + 16
         for index, column in enumerate(columns)
     ]
     return [want * room / sum(wanted) for want in wanted]

@@ -9,7 +9,8 @@ import pytest
 from dashboards.agreement import ClientView, Distribution, Measure, Percentile, compare, measures
 
 VIEW = ClientView(
-    run="r1", began_s=1000.0, measured_s=1010.5, ended_s=1070.25, sent=64, ended=60,
+    run="r1", began_s=1000.0, measured_s=1010.5, sent=64,
+    ends_s=(*range(1011, 1070), 1070.25),
     latencies={"ttft": Distribution(0.15, (Percentile(0.5, 0.13, 0.11, 0.16),))},
 )  # fmt: skip
 BOUNDS = [0.05, 0.1, 0.25, 0.5, math.inf]
@@ -62,6 +63,13 @@ def test_requests_are_counted_from_before_the_run_with_its_warm_up():
     (requests,) = [m for m in measures(VIEW, "d", 5.0) if m.where == "gateway" and m.unit == "requests"]
     assert (requests.low, requests.before_s) == (64, 1000.0)
     assert 'traffic="client"' in requests.expression
+
+
+def test_the_generator_may_have_ended_before_its_last_answers_were_scraped():
+    (ended,) = [m for m in measures(VIEW, "d", 5.0) if m.where == "load generator" and m.unit == "requests"]
+    # 60 ended; those after 1070.25 - 5 - 1 need not be in a sample: 1065 to 1069, and the last.
+    assert (ended.low, ended.high) == (54, 60)
+    assert [compare(ended, count, []).agrees for count in (53, 54, 60, 61)] == [False, True, True, False]
 
 
 def test_rates_look_over_the_measured_time_until_the_end_is_scraped():

@@ -70,7 +70,7 @@ def test_a_graph_draws_every_piece_of_every_series(stacked):
     one = panel(queries=(mine, limit), stacked=stacked)
     svg = drawn(one, Answer(mine, "a", (pieces,)), Answer(limit, "b", (series(2, 2, 2),)))
     strokes = re.findall(r'style="fill: none; [^"]*stroke: (#\w+)', svg)
-    assert strokes.count(COLORS["purple"]) == 2
+    assert strokes.count(COLORS["purple"]) == (0 if stacked else 2)
     assert strokes.count(COLORS["red"]) == 1
     assert svg.count(f"fill: {COLORS['purple']}; fill-opacity") == (2 if stacked else 0)
 
@@ -94,13 +94,13 @@ def test_a_bar_gauge_says_each_name_and_number():
 def test_a_table_merges_the_values_of_one_set_of_labels_into_a_row():
     columns = (
         Column(label="revision", title="Revision"),
-        Column(label="Value #A", title="Requests", unit="count"),
+        Column(label="Value #A", title="Requests", unit="count", decimals=0),
         Column(label="Value #B", title="Enough?", words=((1.0, "yes", "green"),)),
     )
     one = panel(kind="table", unit="text", queries=(A, B), columns=columns)
     svg = drawn(
         one,
-        Answer(A, "a", (series(120, revision="v1"), series(7, revision="v2"))),
+        Answer(A, "a", (series(120.4, revision="v1"), series(7, revision="v2"))),
         Answer(B, "b", (series(1, revision="v1"),)),
     )
     said = words(svg)
@@ -151,3 +151,16 @@ def test_a_page_is_1440_pixels_wide_as_png():
     png = draw_board(made, Seen("http://p", SPAN, 5.0, {}, {})).png()
     assert png[:8] == b"\x89PNG\r\n\x1a\n"
     assert int.from_bytes(png[16:20], "big") == 1440
+
+
+def test_a_logarithmic_axis_has_whole_powers_of_ten_around_what_is_drawn():
+    one = panel(unit="dollars", logarithmic=True)
+    said = words(drawn(one, Answer(A, "a", (series(3.0, 1700.0, 0.0, revision="v1"),))))
+    assert [text for text in said if text.startswith("$")] == ["$1", "$10", "$100", "$1 k", "$10 k"]
+
+
+def test_an_axis_of_whole_things_has_whole_marks():
+    said = words(
+        drawn(panel(unit="requests", lowest=0, decimals=0), Answer(A, "a", (series(0, 1, 2, revision="v1"),)))
+    )
+    assert [text for text in said if text.replace(".", "").isdigit()] == ["0", "1", "2"]
