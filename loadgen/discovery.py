@@ -11,7 +11,7 @@ import fcntl
 import json
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 TARGET_LABEL = "__meta_teapot_target"
@@ -46,18 +46,10 @@ def announced(
 def sweep(folder: Path) -> None:
     """Remove the files of runs that are gone."""
     for path in folder.glob("*.json"):
-        try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        except OSError:
-            continue  # it went by itself, or is not ours
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            continue  # its run lives
-        else:
-            path.unlink(missing_ok=True)
-        finally:
-            os.close(descriptor)
+        # It may go by itself, be another user's, or be locked by its run, which lives.
+        with suppress(OSError), path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            path.unlink()
 
 
 def _write(path: Path, groups: list[dict[str, object]]) -> int:
