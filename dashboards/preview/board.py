@@ -73,7 +73,7 @@ def nothing(panel: Panel, answers: Sequence[Answer]) -> tuple[str, str]:
 def _header(canvas: Canvas, board: Board, seen: Seen) -> None:
     canvas.text(MARGIN, 24, f"teapot: {board.title}", px=22, weight="bold")
     canvas.text(MARGIN, 52, canvas.fitted(board.help, 700, 13), px=13, color=FAINT)
-    chosen = "   ".join(
+    chosen = "  ·  ".join(
         f"{variable.title}: {_choice(seen.values.get(variable.name, ''))}" for variable in board.variables
     )
     canvas.text(MARGIN, 72, canvas.fitted(chosen, 700, 12), color=FAINT)

@@ -42,10 +42,11 @@ class Canvas:
 
     def rectangle(self, box: Box, color: str, *, edge: str | None = None) -> None:
         """A filled rectangle."""
-        low_y = self.height - box.bottom
+        # In shares of the page: pixels would be others in SVG, which has 72 to an inch.
+        corner = (box.x / WIDTH, 1 - box.bottom / self.height)
         patch = Rectangle(
-            (box.x, low_y), box.width, box.height, facecolor=color, edgecolor=edge or "none", linewidth=0.8,
-            transform=None, zorder=-1,
+            corner, box.width / WIDTH, box.height / self.height, facecolor=color, edgecolor=edge or "none",
+            linewidth=0.8, transform=self._figure.transFigure, zorder=-1,
         )  # fmt: skip
         self._figure.add_artist(patch)
 

@@ -48,7 +48,7 @@ def test_the_header_says_that_it_is_a_preview_of_when_and_from_where():
     assert "not by Grafana" in NOTE
     assert "2026-11-29 12:00:00 to 12:15:00 UTC" in said
     assert "Prometheus at http://127.0.0.1:9090" in said
-    assert "Deployment: demo   Role: all" in said
+    assert "Deployment: demo  ·  Role: all" in said
     assert {"teapot: Overview", "Are users fine?", "The row", "The title"} <= set(said)
 
 
