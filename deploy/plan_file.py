@@ -10,9 +10,11 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
+from deploy.plan_calibration import calibrate
+from deploy.plan_cpu import cpu_device
 from deploy.plan_inputs import drafting, lengths, read_shape
-from deploy.plan_start import facts
 from deploy.planning import gpu_of
+from serving.config.layout import engine_slots, ranks
 from serving.config.load import load_deployment
 from serving.config.revisions import require_engines
 from serving.config.schema import Deployment
@@ -20,11 +22,17 @@ from serving.engine.devices import nvidia_driver_answers, resolve_device
 from serving.engine.machine import read_machine
 from serving.engine.recipes import choose_recipe
 from serving.errors import UsageError
-from serving.facts.load import model_configs, overheads
-from serving.modes.mode import Device
+from serving.facts.hardware import Gpu
+from serving.facts.load import gpus, kv_formats, latent_storage, model_configs, overheads, weight_storage
+from serving.modes.mode import Device, MachineFacts
 from serving.modes.speculative import Speculative
-from serving.planner.fit import Model, Place, deployment_ask
+from serving.planner.fit import Facts, Model, Place, deployment_ask
 from serving.planner.plan import Plan, make_plan
+
+
+def facts() -> Facts:
+    """All tables that a plan needs."""
+    return Facts(kv_formats(), latent_storage(), weight_storage(), gpus(), overheads())
 
 
 def plan_file(args: argparse.Namespace) -> Plan:
@@ -40,6 +48,8 @@ def plan_file(args: argparse.Namespace) -> Plan:
         efficiency=args.efficiency,
         link_bytes_per_s=args.link * 1e9 if args.link else None,
     )
+    if args.run:
+        ask = calibrate(ask, args.run)
     return make_plan(replace(ask, drafting=drafting(args, ask)), overheads())
 
 
@@ -75,4 +85,14 @@ def _place(args: argparse.Namespace, deployment: Deployment) -> Place:
         device = resolve_device(asked, has_nvidia=asked != "cpu" and nvidia_driver_answers())
     recipe = choose_recipe(device, deployment.engine.version)
     machine = read_machine(accelerators=device != "cpu" and not elsewhere)
+    if device == "cpu":
+        return Place(device, recipe.version, machine, _cores(args, deployment, machine))
     return Place(device, recipe.version, machine, gpu_of(args) if elsewhere else None)
+
+
+def _cores(args: argparse.Namespace, deployment: Deployment, machine: MachineFacts) -> Gpu | None:
+    """The cores of one rank of one engine."""
+    slot = engine_slots(deployment, machine, device="cpu")[0]
+    each = ranks(deployment)
+    cores = max(1, len(slot.cores or machine.cores) // each)
+    return cpu_device(args, cores=cores, memory_bytes=machine.memory_available_bytes // each)

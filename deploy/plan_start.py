@@ -10,24 +10,19 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from deploy.plan_file import facts
 from deploy.plan_inputs import read_checkpoint, read_shape
 from serving.config.document import Document
 from serving.config.schema import Deployment
 from serving.console import Console
 from serving.engine.models import LocalModel
 from serving.errors import Failed, UsageError
-from serving.facts.load import gpus, kv_formats, latent_storage, overheads, weight_storage
 from serving.modes.mode import EngineContext
 from serving.modes.speculative import Speculative
 from serving.planner.check import Compared, check, summary, warnings
-from serving.planner.fit import Facts, Fit, Model, Place, fit
+from serving.planner.fit import Fit, Model, Place, fit
 from serving.planner.model import model_shape
 from serving.planner.text import verdict
-
-
-def facts() -> Facts:
-    """All tables that a plan needs."""
-    return Facts(kv_formats(), latent_storage(), weight_storage(), gpus(), overheads())
 
 
 def plan_start(

@@ -10,8 +10,10 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
+from deploy.plan_calibration import calibrate
+from deploy.plan_cpu import default_cache_bytes, this_cpu
 from deploy.plan_inputs import drafting, lengths, read_shape
 from serving.errors import UsageError
 from serving.facts.hardware import Gpu, close_gpus, find_gpu
@@ -23,6 +25,7 @@ from serving.planner.kv_layers import kv_storage
 from serving.planner.shape import ModelShape
 from serving.planner.weights import Ranks
 
+Device = Literal["cpu", "cuda"]
 VERSION = "0.33.0"
 """Of vLLM, where nobody says: what a GPU machine installs."""
 
@@ -43,6 +46,7 @@ def model_ask(args: argparse.Namespace, model: str, gpu: Gpu) -> Ask:
 
 def build_ask(args: argparse.Namespace, shape: ModelShape, checkpoint: Checkpoint | None, gpu: Gpu) -> Ask:
     """The question about a shape."""
+    device: Device = "cpu" if args.device == "cpu" else "cuda"
     storage = storage_of(args.weight_format, shape)
     stored = args.weight_format is None or storage.name == (shape.quantization or "bf16")
     spread = spread_of(args, shape)
@@ -52,8 +56,9 @@ def build_ask(args: argparse.Namespace, shape: ModelShape, checkpoint: Checkpoin
     ask = Ask(
         shape=shape,
         weights=storage,
-        cache=kv_storage(args.kv_format, kv_formats(), latent_storage(), device="cuda"),
-        version=args.vllm_version,
+        cache=kv_storage(args.kv_format, kv_formats(), latent_storage(), device=device),
+        device=device,
+        version=version_of(args),
         gpu=gpu,
         memory_bytes=gpu.memory_bytes,
         ranks=spread.ranks,
@@ -61,7 +66,7 @@ def build_ask(args: argparse.Namespace, shape: ModelShape, checkpoint: Checkpoin
         max_num_seqs=args.max_num_seqs,
         max_num_batched_tokens=args.max_num_batched_tokens,
         utilization=args.gpu_memory_utilization,
-        kv_cache_bytes=args.kv_cache_memory,
+        kv_cache_bytes=args.kv_cache_memory or (default_cache_bytes() if device == "cpu" else None),
         graphs=not args.enforce_eager,
         users=args.users,
         lengths=lengths(args),
@@ -70,7 +75,18 @@ def build_ask(args: argparse.Namespace, shape: ModelShape, checkpoint: Checkpoin
         draft_shape=draft,
         link_bytes_per_s=args.link * 1e9 if args.link else None,
     )
+    if args.run:
+        ask = calibrate(ask, args.run)
     return replace(ask, drafting=drafting(args, ask))
+
+
+def version_of(args: argparse.Namespace) -> str:
+    """The version of vLLM: as asked, else what `teapot engine install` installs for the device."""
+    if args.vllm_version or args.device != "cpu":
+        return args.vllm_version or VERSION
+    from serving.engine.recipes import choose_recipe
+
+    return choose_recipe("cpu", "auto").version
 
 
 def storage_of(name: str | None, shape: ModelShape) -> WeightStorage:
@@ -83,7 +99,13 @@ def storage_of(name: str | None, shape: ModelShape) -> WeightStorage:
 
 
 def gpu_of(args: argparse.Namespace) -> Gpu:
-    """The device: by name, or by its three figures. Raises: UsageError with close names."""
+    """The device: this machine's CPU, or one by name, or by its figures. Raises: UsageError."""
+    if args.device == "cpu":
+        if args.gpu:
+            raise UsageError(
+                "a GPU is named and the device is cpu", where="--gpu", fix="leave one of them out"
+            )
+        return this_cpu(args)
     given = (args.gpu_memory, args.bandwidth, args.flops)
     if all(value is not None for value in given):
         return Gpu(
@@ -94,11 +116,14 @@ def gpu_of(args: argparse.Namespace) -> Gpu:
             bandwidth_bytes_per_s=args.bandwidth * 1e9,
             bf16_flops=args.flops * 1e12,
             fp8_flops=args.fp8_flops * 1e12 if args.fp8_flops else None,
+            rates_kind="given",
             source="--gpu-memory, --bandwidth, --flops",
             date="",
         )
     if args.gpu is None:
-        fix = f"name one of {', '.join(gpus())}, or give --gpu-memory, --bandwidth and --flops"
+        fix = (
+            f"name one of {', '.join(gpus())}; or give --gpu-memory, --bandwidth and --flops; or --device cpu"
+        )
         raise UsageError("no device is named", where="--gpu", fix=fix)
     return gpu_named(args.gpu, args.gpu_memory)
 

@@ -18,7 +18,6 @@ from serving.errors import EXIT_FAILED, EXIT_OK, Failed, UsageError
 from serving.facts.load import gpus, kv_formats, latent_storage, overheads, weight_storage
 from serving.planner.advise import Advice, Choices, advise
 from serving.planner.ask import Ask
-from serving.planner.compare import Variant, caches, compare
 from serving.planner.figure import Figure
 from serving.planner.figures import document
 from serving.planner.kv_layers import KvStorage, kv_storage
@@ -50,12 +49,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def _devices(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("devices")
+    group.add_argument(
+        "--device", choices=("cpu", "cuda"), help="with --model; cpu: this machine's. With FILE: its own"
+    )
     group.add_argument("--gpu", help="the kind of device, such as h100-sxm")
     group.add_argument(
         "--gpu-memory", type=_size, help="memory of a device, such as 80GiB, in place of the table's"
     )
-    group.add_argument("--bandwidth", type=_positive, help="GB/s of a device that is not known")
-    group.add_argument("--flops", type=_positive, help="dense bf16 TFLOP/s of a device that is not known")
+    group.add_argument(
+        "--bandwidth", type=_positive, help="GB/s of a device that is not known, or of a rank's cores"
+    )
+    group.add_argument("--flops", type=_positive, help="dense bf16 TFLOP/s of such a device")
     group.add_argument("--fp8-flops", type=_positive, help="dense FP8 TFLOP/s of such a device")
     group.add_argument("--count", type=int, help="devices")
     group.add_argument("--tensor", type=int, help="ranks that share every layer; default: all devices")
@@ -74,7 +78,9 @@ def _serving(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--gpu-memory-utilization", type=_share, help="default: vLLM's")
     group.add_argument("--kv-cache-memory", type=_size, help="a fixed KV cache a device, such as 20GiB")
     group.add_argument("--enforce-eager", action="store_true", help="no CUDA graphs")
-    group.add_argument("--vllm-version", default=VERSION, help="whose overheads hold")
+    group.add_argument(
+        "--vllm-version", help=f"whose overheads hold; default: {VERSION}, on CPU the installed build's"
+    )
     group.add_argument("--speculate", type=_count, metavar="K", help="drafted tokens a step")
     group.add_argument("--acceptance", type=float, metavar="ALPHA", help="of the next drafted token, 0 to 1")
     group.add_argument(
@@ -103,6 +109,9 @@ def run(args: argparse.Namespace, console: Console) -> int:
     if bool(args.file) == bool(args.model):
         fix = "teapot plan FILE, or teapot plan --model DIR --gpu h100-sxm"
         raise UsageError("give a deployment file or a model", where="FILE, --model", fix=fix)
+    if args.file and args.device:
+        fix = f"--set engine.device={args.device}"
+        raise UsageError("the device is the file's to say", where="--device", fix=fix)
     if args.file:
         from deploy.plan_file import plan_file
 
@@ -118,7 +127,7 @@ def _answer(plan: Plan, args: argparse.Namespace, console: Console) -> int:
     advice = advise(plan, Choices(kv_formats(), weight_storage()), overheads())
     seen = measured(args.run) if args.run else {}
     console.document(_document(plan, advice, seen))
-    console.result(plan_text(plan, overheads(), advice, seen))
+    console.result(plan_text(plan, overheads(), advice, seen, by_keys=bool(args.file)))
     if args.html:
         from serving.planner.page import plan_page
 
@@ -143,6 +152,8 @@ def _write(path: str, text: str, console: Console) -> None:
 
 
 def _compare(args: argparse.Namespace, console: Console) -> int:
+    from serving.planner.compare import Variant, compare
+
     shape, checkpoint = read_shape(args.model[0])
     known = prices(args.price)
     axes = args.compare or ["formats"]
@@ -158,6 +169,8 @@ def _compare(args: argparse.Namespace, console: Console) -> int:
 
 
 def _caches(args: argparse.Namespace, console: Console) -> int:
+    from serving.planner.compare import caches
+
     models = []
     for model in args.model:
         shape, checkpoint = read_shape(model)

@@ -5,7 +5,6 @@ Owns: reading recipes.toml, choosing one, and its pip arguments. Knows nothing a
 
 from __future__ import annotations
 
-import hashlib
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -64,6 +63,8 @@ class Recipe:
 
     def fingerprint(self) -> str:
         """A short name of all that the steps install: an environment made by another lacks something."""
+        import hashlib
+
         parts = [
             (*step.packages, step.file.read_text() if step.file else "", str(step.dependencies))
             for step in self.steps

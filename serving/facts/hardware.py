@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gpu:
-    """One kind of device. Rates are dense, per second; bytes are bytes."""
+    """One kind of device (or the cores of a CPU). Rates are dense, per second; bytes are bytes."""
 
     name: str
     title: str
@@ -27,6 +27,8 @@ class Gpu:
     """None: no such unit; FP8 weights are then widened and multiplied as 16 bits."""
     source: str
     date: str
+    rates_kind: Literal["data_sheet", "default", "given"] = "data_sheet"
+    """`default`: assumed, as a CPU's are."""
     aliases: tuple[str, ...] = ()
 
 

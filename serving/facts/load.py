@@ -10,14 +10,17 @@ import tomllib
 from collections.abc import Mapping
 from functools import cache
 from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from serving.facts.formats import KvFormat, WeightFormat, parse_kv_formats, parse_weight_formats
 from serving.facts.hardware import Gpu, parse_gpus
-from serving.facts.messages import Message, parse_messages
-from serving.facts.metrics import Metric, parse_metrics
 from serving.facts.overheads import Overheads, parse_overheads
 from serving.facts.storage import LatentStorage, WeightStorage, parse_latent_storage, parse_weight_storage
+
+if TYPE_CHECKING:
+    from serving.facts.messages import Message
+    from serving.facts.metrics import Metric
+    from serving.facts.processors import Processors
 
 
 @cache
@@ -36,6 +39,14 @@ def weight_formats() -> Mapping[str, WeightFormat]:
 def gpus() -> Mapping[str, Gpu]:
     """All kinds of GPUs that teapot knows, by short name."""
     return parse_gpus(_table("hardware"))
+
+
+@cache
+def processors() -> Processors:
+    """What the cores of CPUs can do at best."""
+    from serving.facts.processors import parse_processors
+
+    return parse_processors(_table("processors"))
 
 
 @cache
@@ -65,19 +76,19 @@ def model_configs() -> Mapping[str, Mapping[str, Any]]:
 @cache
 def engine_metrics() -> Mapping[str, Metric]:
     """The vLLM metrics that teapot reads, by a short name of ours."""
-    return parse_metrics(_table("metrics")["vllm"])
+    return _metrics("vllm")
 
 
 @cache
 def own_metrics() -> Mapping[str, Metric]:
     """The metrics that the gateway exposes, by a short name."""
-    return parse_metrics(_table("metrics")["teapot"])
+    return _metrics("teapot")
 
 
 @cache
 def load_metrics() -> Mapping[str, Metric]:
     """The metrics that the load generator exposes while a run is on, by a short name."""
-    return parse_metrics(_table("metrics")["load"])
+    return _metrics("load")
 
 
 @cache
@@ -89,7 +100,15 @@ def histogram_buckets() -> Mapping[str, tuple[float, ...]]:
 @cache
 def engine_messages() -> tuple[Message, ...]:
     """What engines write when they fail, most telling first."""
+    from serving.facts.messages import parse_messages
+
     return parse_messages(_table("messages")["message"])
+
+
+def _metrics(group: str) -> Mapping[str, Metric]:
+    from serving.facts.metrics import parse_metrics
+
+    return parse_metrics(_table("metrics")[group])
 
 
 def _table(name: str) -> dict[str, Any]:

@@ -46,6 +46,8 @@ class Change:
     grade: int
     """0: no risk to answers, 1: low, 2: medium. Ties are broken by it."""
     ask: Ask
+    faster: bool = True
+    """False: a shorter floor would only come from the shorter context that it is told for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,7 @@ def advise(plan: Plan, choices: Choices, overheads: Overheads, *, most: int = 8)
             other = make_plan(replace(change.ask, drafting=None), overheads)
         except UsageError:
             continue
-        gained = _gain(plan, other)
+        gained = _gain(plan, other, faster=change.faster)
         if other.fits < plan.fits or (other.fits == plan.fits and gained < WORTH):
             continue
         devices = other.ask.ranks.devices
@@ -120,14 +122,14 @@ def users_of(plan: Plan) -> int:
     return plan.users.at_max if plan.users.at_p95 is None else plan.users.at_p95
 
 
-def _gain(before: Plan, after: Plan) -> float:
+def _gain(before: Plan, after: Plan, *, faster: bool) -> float:
     """The larger of the gains in users and in decode speed; where nothing fits yet, in bytes that are
     missing."""
     if not before.fits and not after.fits:
         return 1.0
     held = before.users.at_p95 if before.users.at_p95 is not None else before.users.at_max
     users = users_of(after) / held if held else float(users_of(after) > 0) * 2
-    if before.decode is None or after.decode is None:
+    if before.decode is None or after.decode is None or not faster:
         return users
     return max(users, before.decode.seconds / after.decode.seconds)
 
@@ -142,7 +144,7 @@ def _advice(change: Change, before: Plan, after: Plan) -> Advice:
         users_of(after),
         users_of(before),
         after.capacity.tokens,
-        after.decode.seconds if after.decode else None,
+        after.decode.seconds if after.decode and change.faster else None,
         before.decode.seconds if before.decode else None,
         after.ask.ranks.devices,
     )
@@ -207,6 +209,7 @@ def _lengths(plan: Plan, choices: Choices) -> Iterator[Change]:
                 "none to answers; longer requests are refused",
                 0,
                 replace(ask, max_model_len=length),
+                faster=False,
             )
 
 

@@ -40,7 +40,7 @@ class Ask:
     device: Literal["cpu", "cuda", "rocm"] = "cuda"
     version: str
     gpu: Gpu | None
-    """None: the rates are not known (a CPU), so there are no floors."""
+    """None: the rates are not known, so there are no floors. On CPU: the cores of one rank."""
     memory_bytes: int
     """Of one device; of the machine on CPU."""
     ranks: Ranks = field(default_factory=Ranks)
@@ -55,7 +55,8 @@ class Ask:
     checkpoint: Checkpoint | None = None
     """The files' own sums; None: arithmetic."""
     efficiency: float | None = None
-    """Measured share of the decode floor that this machine reaches, 0..1."""
+    """Measured share of the decode floor that this machine reaches."""
+    efficiency_source: str = "--efficiency"
     drafting: Drafting | None = None
     draft_shape: ModelShape | None = None
     """A drafting model, whose weights and cache count too."""

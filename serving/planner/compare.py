@@ -15,11 +15,10 @@ from serving.facts.overheads import Overheads
 from serving.planner.advise import users_of
 from serving.planner.ask import Ask
 from serving.planner.kv_layers import KvStorage, kv_bytes
+from serving.planner.picture import CONTEXTS
 from serving.planner.plan import Plan, make_plan
 from serving.planner.shape import ModelShape
 
-CONTEXTS = tuple(1024 * 2**power for power in range(11))
-"""1,024 to 1,048,576 tokens."""
 FARTHEST = 2**40
 
 

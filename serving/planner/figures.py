@@ -13,6 +13,10 @@ from serving.facts.overheads import Overheads
 from serving.planner.figure import Figure, Kind
 from serving.planner.plan import Plan
 
+RATES_UNKNOWN = "the device's rates are not known: give --bandwidth and --flops"
+NOT_CALIBRATED = (
+    "how much of a CPU's floor is reached is not known beforehand: give --run DIR or --efficiency"
+)
 GROUPS = "vllm 0.32.0 v1/core/kv_cache_utils.py"
 
 
@@ -47,7 +51,7 @@ def _memory(plan: Plan, overheads: Overheads) -> dict[str, Figure]:
     kind: Kind = "given" if given else "fitted"
     source = "kv_cache_memory" if given else f"budget of vLLM {ask.version}; {row.source}"
     nominal: Kind = "default" if ask.gpu and ask.gpu.memory_kind == "nominal" else "given"
-    memory = ask.gpu.source if ask.gpu else "the machine's available memory"
+    memory = ask.gpu.source if ask.gpu and ask.device != "cpu" else "the machine's available memory"
     ratio = (
         (budget.low_bytes / budget.kv_bytes, budget.high_bytes / budget.kv_bytes)
         if budget.kv_bytes
@@ -99,7 +103,7 @@ def _users(plan: Plan) -> dict[str, Figure]:
 
 def _times(plan: Plan, overheads: Overheads) -> dict[str, Figure]:
     if plan.decode is None or plan.prefill is None or plan.ask.gpu is None:
-        source = "the device's rates are not known: give --bandwidth and --flops"
+        source = RATES_UNKNOWN
         return {
             "decode_step_floor_s": Figure(None, "s", "formula", source),
             "prefill_floor_s": Figure(None, "s", "formula", source),
@@ -107,22 +111,14 @@ def _times(plan: Plan, overheads: Overheads) -> dict[str, Figure]:
     gpu = plan.ask.gpu.source
     step = f"roofline at batch {plan.batch}, {plan.context_tokens} tokens, {plan.decode.bound}-bound; {gpu}"
     prompt = f"roofline of {plan.prompt_tokens} tokens, {plan.prefill.bound}-bound; {gpu}"
-    low, high, known = _efficiency(plan, overheads)
-    reached: Kind = "calibrated" if plan.ask.efficiency else "default"
+    kind: Kind = "default" if plan.ask.gpu.rates_kind == "default" else "formula"
     found = {
-        "decode_step_floor_s": Figure(plan.decode.seconds, "s", "formula", step),
-        "prefill_floor_s": Figure(plan.prefill.seconds, "s", "formula", prompt),
+        "decode_step_floor_s": Figure(plan.decode.seconds, "s", kind, step),
+        "prefill_floor_s": Figure(plan.prefill.seconds, "s", kind, prompt),
         "ttft_floor_s": Figure(
-            plan.prefill.seconds + plan.decode.seconds, "s", "formula", "prefill + one step, no queue"
+            plan.prefill.seconds + plan.decode.seconds, "s", kind, "prefill + one step, no queue"
         ),
-        "tpot_calibrated_s": Figure(
-            plan.decode.seconds / ((low + high) / 2),
-            "s",
-            reached,
-            known,
-            plan.decode.seconds / high,
-            plan.decode.seconds / low,
-        ),
+        "tpot_calibrated_s": _calibrated(plan, plan.decode.seconds, overheads),
     }
     if plan.transfer:
         found["kv_transfer_bytes"] = Figure(
@@ -132,10 +128,16 @@ def _times(plan: Plan, overheads: Overheads) -> dict[str, Figure]:
     return found
 
 
-def _efficiency(plan: Plan, overheads: Overheads) -> tuple[float, float, str]:
-    if plan.ask.efficiency:
-        return plan.ask.efficiency, plan.ask.efficiency, "measured share of the floor"
-    return overheads.efficiency_low, overheads.efficiency_high, overheads.efficiency_source
+def _calibrated(plan: Plan, floor_s: float, overheads: Overheads) -> Figure:
+    """The floor over the share of it that is reached: as measured, else the stated range of GPUs."""
+    ask = plan.ask
+    if ask.efficiency:
+        return Figure(floor_s / ask.efficiency, "s", "calibrated", ask.efficiency_source)
+    if ask.device == "cpu":
+        return Figure(None, "s", "calibrated", NOT_CALIBRATED)
+    low, high = overheads.efficiency_low, overheads.efficiency_high
+    middle = floor_s / ((low + high) / 2)
+    return Figure(middle, "s", "default", overheads.efficiency_source, floor_s / high, floor_s / low)
 
 
 def document(plan: Plan, overheads: Overheads) -> dict[str, Any]:
@@ -146,7 +148,7 @@ def document(plan: Plan, overheads: Overheads) -> dict[str, Any]:
         "model": ask.shape.name,
         "architecture": ask.shape.architecture,
         "kind": ask.shape.kind,
-        "gpu": ask.gpu.name if ask.gpu else None,
+        "gpu": ask.gpu.name if ask.gpu and ask.device != "cpu" else None,
         "device": ask.device,
         "vllm_version": ask.version,
         "devices": ask.ranks.devices,

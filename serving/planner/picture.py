@@ -5,9 +5,10 @@ Owns: the bar and the chart in characters. Knows nothing about terminals: lines 
 
 from __future__ import annotations
 
-from serving.planner.compare import CONTEXTS
 from serving.planner.plan import Plan
 
+CONTEXTS = tuple(1024 * 2**power for power in range(11))
+"""1,024 to 1,048,576 tokens."""
 WIDTH = 64
 PARTS = (("weights", "█"), ("overhead", "▓"), ("KV cache", "░"), ("free", "·"))
 

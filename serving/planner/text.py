@@ -5,15 +5,19 @@ Owns: the wording and the order. Knows nothing about consoles: text comes out.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from serving.facts.overheads import Overheads
 from serving.planner.advise import Advice
-from serving.planner.compare import CacheRow, Row
+from serving.planner.ask import Ask
 from serving.planner.figure import Figure
-from serving.planner.figures import figures
+from serving.planner.figures import RATES_UNKNOWN, figures
 from serving.planner.picture import capacity_chart, memory_bar
 from serving.planner.plan import Plan
+
+if TYPE_CHECKING:
+    from serving.planner.compare import CacheRow, Row
 
 SHOWN = (
     ("parameters", "params_total"),
@@ -43,18 +47,22 @@ TIMES = (
 
 
 def plan_text(
-    plan: Plan, overheads: Overheads, advice: Sequence[Advice], measured: dict[str, Figure] | None = None
+    plan: Plan,
+    overheads: Overheads,
+    advice: Sequence[Advice],
+    measured: dict[str, Figure] | None = None,
+    *,
+    by_keys: bool = False,
 ) -> str:
-    """The whole answer."""
+    """The whole answer; advice as flags of vLLM or, `by_keys`, as keys of a deployment file."""
     named = {**figures(plan, overheads), **(measured or {})}
     ask = plan.ask
-    where = ask.gpu.title if ask.gpu else ask.device
     lines = [
         verdict(plan),
         f"  {ask.shape.name}: {ask.shape.architecture}, {ask.shape.kind}, weights {ask.weights.name}, "
         f"KV cache {ask.cache.name}",
-        f"  {_counted(ask.ranks.devices, where)}, tensor {ask.ranks.tensor}, pipeline {ask.ranks.pipeline}, "
-        f"data {ask.ranks.data}, vLLM {ask.version}, max_model_len {ask.max_model_len:,}, "
+        f"  {_counted(ask)}, tensor {ask.ranks.tensor}, pipeline {ask.ranks.pipeline}, data {ask.ranks.data}",
+        f"  vLLM {ask.version}, max_model_len {ask.max_model_len:,}, "
         f"max_num_seqs {ask.batch.max_num_seqs:,}, "
         f"max_num_batched_tokens {ask.batch.max_num_batched_tokens:,}",
         *(f"  limit: {limit.what}" for limit in plan.limits),
@@ -62,6 +70,7 @@ def plan_text(
         *_block(named, SHOWN),
         "",
         *_block(named, TIMES),
+        *_unknown(plan, named),
     ]
     if plan.gains:
         lines += ["", *_speculation(plan)]
@@ -69,7 +78,11 @@ def plan_text(
         lines += [f"  transfer takes {plan.transfer.share_of_prefill:.2f} of the prefill's own floor"]
     lines += ["", *memory_bar(plan), "", *capacity_chart(plan)]
     if advice:
-        lines += ["", "what would change it, best first (predicted)", *(_advice(each) for each in advice)]
+        lines += [
+            "",
+            "what would change it, best first (predicted)",
+            *(line for each in advice for line in _advice(each, by_keys=by_keys)),
+        ]
     lines += [f"note: {note}" for note in ask.shape.notes]
     return "\n".join(lines)
 
@@ -87,8 +100,20 @@ def verdict(plan: Plan) -> str:
     return f"does not fit: {next(limit.what for limit in plan.limits if limit.blocks)}"
 
 
-def _counted(devices: int, title: str) -> str:
-    return f"{devices} x {title}" if title != "cpu" else f"CPU, {devices} rank{'s' if devices > 1 else ''}"
+def _unknown(plan: Plan, named: Mapping[str, Figure]) -> list[str]:
+    """Why a time is missing, and what would tell it."""
+    if plan.decode is None:
+        return [f"  no floors: {RATES_UNKNOWN}"]
+    calibrated = named["tpot_calibrated_s"]
+    return [f"  not calibrated: {calibrated.source}"] if calibrated.value is None else []
+
+
+def _counted(ask: Ask) -> str:
+    devices = ask.ranks.devices
+    if ask.device != "cpu":
+        return f"{devices} x {ask.gpu.title if ask.gpu else ask.device}"
+    ranks = f"CPU, {devices} rank{'s' if devices > 1 else ''}"
+    return f"{ranks}{' of' if devices == 1 else ', each of'} {ask.gpu.title}" if ask.gpu else ranks
 
 
 def _block(named: dict[str, Figure], shown: Sequence[tuple[str, str]]) -> list[str]:
@@ -97,10 +122,10 @@ def _block(named: dict[str, Figure], shown: Sequence[tuple[str, str]]) -> list[s
         figure = named.get(name)
         if figure is None or figure.value is None or (not figure.value and "fixed" in name + title):
             continue
-        if not figure.value and "window" in name:
+        if not figure.value and ("window" in name or "overhead" in name):
             continue
         band = ""
-        if figure.low is not None and figure.high is not None:
+        if figure.low is not None and figure.high is not None and figure.low != figure.high:
             band = f"  ({_value(figure.low, figure.unit)} to {_value(figure.high, figure.unit)})"
         lines.append(f"  {title:<26}{_value(figure.value, figure.unit):>16}  {figure.kind}{band}")
     return lines
@@ -121,14 +146,20 @@ def _speculation(plan: Plan) -> list[str]:
     return [*lines, f"  {loss}"]
 
 
-def _advice(advice: Advice) -> str:
-    effect = f"users {advice.users_before:,} -> {advice.users:,}"
-    if advice.decode_floor_s and advice.decode_floor_before_s:
-        effect += (
-            f", TPOT floor {advice.decode_floor_before_s * 1e3:.2f} -> {advice.decode_floor_s * 1e3:.2f} ms"
-        )
-    fits = "" if advice.fits else " (still does not fit)"
-    return f"  {advice.title}: {advice.flags}\n      {effect}{fits}; risk {advice.risk}"
+def _advice(advice: Advice, *, by_keys: bool) -> list[str]:
+    changed = []
+    if advice.users != advice.users_before:
+        changed.append(f"users {advice.users_before:,} -> {advice.users:,}")
+    before, after = advice.decode_floor_before_s, advice.decode_floor_s
+    if before and after and abs(after / before - 1) > 0.001:
+        changed.append(f"TPOT floor {before * 1e3:.2f} -> {after * 1e3:.2f} ms")
+    if not advice.fits:
+        changed.append("still does not fit")
+    return [
+        f"  {advice.title}: {advice.keys if by_keys else advice.flags}",
+        f"      {', '.join(changed) or 'fits'}",
+        f"      risk: {advice.risk}",
+    ]
 
 
 def compare_text(rows: Sequence[Row]) -> str:

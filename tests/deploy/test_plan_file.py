@@ -29,7 +29,15 @@ def test_a_file_for_cpu_is_planned_for_this_machine(tmp_path: Path) -> None:
     text = "engine: {device: cpu, max_model_len: 2048, kv_cache_memory: 256MiB}\n"
     found = plan_file(options(write(tmp_path, text)))
     assert found.capacity.blocks == 91
-    assert found.decode is None
+    assert found.ask.gpu is None or found.ask.gpu.name == "cpu"  # unknown where the clock is not told
+
+
+def test_rates_that_are_given_make_floors_of_a_cpu_that_follow_them(tmp_path: Path) -> None:
+    text = "engine: {device: cpu, max_model_len: 2048, kv_cache_memory: 256MiB}\n"
+    found = plan_file(options(write(tmp_path, text), "--bandwidth", "10", "--flops", "1"))
+    assert found.decode is not None
+    # SmolLM2's 269,030,016 bytes (the tied embedding is lm_head) and 2,048 tokens of 23,040 bytes at 10 GB/s.
+    assert found.decode.seconds == pytest.approx((269_030_016 + 2048 * 23_040) / 10e9, rel=1e-4)
 
 
 def test_a_model_that_is_not_here_is_an_error_with_the_way_around(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 
 from e2e.engines import Plan, Running
 
+from deploy.plan_file import facts
 from deploy.plan_inputs import read_shape
-from deploy.plan_start import facts
 from serving.engine.observe import cache_config
 from serving.modes.speculative import Speculative
 from serving.planner.fit import Model, Place, fit
