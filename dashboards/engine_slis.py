@@ -37,9 +37,26 @@ def _mean(metric: str) -> Ask:
     return _summary(SUMMARIES["mean"], metric)
 
 
+def _computed(scope: Scope) -> str:
+    return total_rate(vllm("prompt_tokens_by_source"), scope, source="local_compute")
+
+
+def _cached(scope: Scope) -> str:
+    # To a decoding engine of a pair its partner's work is a cache hit, though nothing was saved.
+    return total_rate(vllm("prompt_tokens_cached"), scope.only('role!="decode"'))
+
+
+def _cached_ratio(scope: Scope) -> str:
+    return ratio(_cached(scope), f"({_cached(scope)} + {_computed(scope)})")
+
+
 def _wasted(scope: Scope) -> str:
     drafted = total_rate(vllm("spec_decode_draft_tokens"), scope)
     return f"{drafted} - {total_rate(vllm('spec_decode_accepted_tokens'), scope)}"
+
+
+def _finished(reason: str) -> Ask:
+    return lambda scope: share(vllm("requests_finished"), scope, {"finished_reason": reason}, {})
 
 
 def _transfer_failures(scope: Scope) -> str:
@@ -133,12 +150,16 @@ ENGINE_SLIS: tuple[Sli, ...] = (
     ),
     Sli(
         key="cached_tokens", title="Cached prompt tokens", unit="tokens/s", better="higher",
-        help="Prompt tokens that were not computed again.", query=_rate("prompt_tokens_cached"),
+        help="Prompt tokens that were not computed again.", query=_cached,
+    ),
+    Sli(
+        key="computed_tokens", title="Computed prompt tokens", unit="tokens/s", better="neither",
+        help="Prompt tokens that an engine computed itself.", query=_computed,
     ),
     Sli(
         key="cached_ratio", title="Cached share of prompts", unit="ratio", better="higher",
         help="Prompt tokens that were not computed again, of all.",
-        query=_by("prompt_tokens_cached", "prompt_tokens"),
+        query=_cached_ratio,
     ),
     Sli(
         key="acceptance", title="Acceptance rate", unit="ratio", better="higher",
@@ -163,9 +184,7 @@ ENGINE_SLIS: tuple[Sli, ...] = (
         Sli(
             key=f"finished_{reason}", title=f"Finished by {reason}", unit="ratio", better=better,
             help=f"Requests whose reason to finish was '{reason}', of all that engines finished.",
-            query=lambda scope, reason=reason: share(
-                vllm("requests_finished"), scope, {"finished_reason": reason}, {}
-            ),
+            query=_finished(reason),
         )
         for reason, better in FINISHED.items()
     ),

@@ -40,6 +40,10 @@ RUN = Variable(
 LOAD = Scope(('run=~"$run"',))
 """What the load generator measured. Whom it loaded is not always known, so its series have no deployment."""
 
+ANSWERING = 'role!="prefill"'
+"""Engines whose tokens clients get. A divided request runs on two: the first makes one token of it that
+nobody sees, finishes it with `length`, and takes its TPOT for 0."""
+
 _SIDES = f"label_values({series('teapot_gateway_revision_weight', WHOLE)}, revision)"
 BASELINE = Variable(name="baseline", title="Baseline", query=_SIDES)
 CANARY = Variable(name="canary", title="Canary", query=_SIDES, last_first=True)

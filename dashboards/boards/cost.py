@@ -6,11 +6,11 @@ both numbers are typed in at its top.
 
 from __future__ import annotations
 
-from dashboards.boards.choices import DEPLOYMENT, DEVICES, PRICE, WHOLE
+from dashboards.boards.choices import ANSWERING, DEPLOYMENT, DEVICES, PRICE, WHOLE
 from dashboards.boards.looks import ask
 from dashboards.panels import Board, Panel, Query, Row, Threshold
-from dashboards.promql import RANGE, Scope, increase, total, total_rate
-from dashboards.slis import vllm
+from dashboards.promql import RANGE, Scope
+from dashboards.slis import SLIS
 
 _NEEDS = "only with devices and a price at the top"
 _UNSET = "Set devices and $ per device-hour at the top"
@@ -18,22 +18,18 @@ _IN_RANGE = WHOLE.over(RANGE)
 _BLUE = (Threshold(None, "blue"),)
 
 
-def _rates(*keys: str, scope: Scope = WHOLE) -> str:
-    return " + ".join(total_rate(vllm(key), scope) for key in keys)
+def _output(scope: Scope) -> str:
+    return SLIS["engine_output_tokens"].query(scope.only(ANSWERING))
+
+
+def _prompt(scope: Scope) -> str:
+    """Prompt tokens that were served: computed, or found in a cache."""
+    return " + ".join(SLIS[key].query(scope) for key in ("computed_tokens", "cached_tokens"))
 
 
 def _dollars_per_million(tokens_per_s: str) -> str:
     """Nothing without a price or devices, and nothing without tokens."""
     return f"1e6 * $devices * $price / 3600 / (({tokens_per_s}) > 0) > 0"
-
-
-def _in_range(*keys: str) -> str:
-    """Of the whole range: what it cost, by the tokens made in it."""
-    tokens = " + ".join(total(increase(vllm(key), _IN_RANGE), _IN_RANGE) for key in keys)
-    return f"1e6 * $devices * $price * $__range_s / 3600 / (({tokens}) > 0) > 0"
-
-
-_COMPUTED = f"{total_rate(vllm('prompt_tokens'), WHOLE)} - {total_rate(vllm('prompt_tokens_cached'), WHOLE)}"
 
 
 def _tile(key: str, title: str, expr: str, words: str) -> Panel:
@@ -51,19 +47,19 @@ _TILES = Row(
             "Devices times hours times price, busy or not. Do: set both numbers at the top of the board.",
         ),
         _tile(
-            "per_output", "A million output tokens", _in_range("generation_tokens"),
+            "per_output", "A million output tokens", _dollars_per_million(_output(_IN_RANGE)),
             "All that was spent, by the output tokens made. Do: compare with what an API asks; idle hours "
             "are in it.",
         ),
         _tile(
             "per_token", "A million tokens, prompt and output",
-            _in_range("prompt_tokens", "generation_tokens"),
+            _dollars_per_million(f"{_prompt(_IN_RANGE)} + {_output(_IN_RANGE)}"),
             "All that was spent, by all tokens, cached ones included. Do: for long prompts this is the "
             "number to compare.",
         ),
         Panel(
             key="cached_ratio", title="Prompt tokens that cost nothing", kind="stat", unit="ratio",
-            queries=(ask("cached_ratio", _IN_RANGE),),
+            queries=(Query(expr=SLIS["cached_ratio"].query(_IN_RANGE), instant=True),),
             help="Served from caches. Do: each percent is prefill that need not be paid; see Levers.",
             width=6, height=4, decimals=1, lowest=0, highest=1, thresholds=_BLUE,
         ),
@@ -76,7 +72,7 @@ _OVER_TIME = Row(
             key="price_over_time",
             title="A million output tokens",
             unit="dollars",
-            queries=(Query(expr=_dollars_per_million(_rates("generation_tokens")), color="blue"),),
+            queries=(Query(expr=_dollars_per_million(_output(WHOLE)), color="blue"),),
             help="At this moment's speed. Do: idle hours are dear: fewer engines then, or batch work.",
             logarithmic=True,
             empty=_UNSET,
@@ -88,11 +84,11 @@ _OVER_TIME = Row(
             unit="dollars",
             queries=(
                 Query(
-                    expr=_dollars_per_million(f"{_COMPUTED} + {_rates('generation_tokens')}"),
+                    expr=_dollars_per_million(f"{SLIS['computed_tokens'].query(WHOLE)} + {_output(WHOLE)}"),
                     legend="computed only", color="purple",
                 ),
                 Query(
-                    expr=_dollars_per_million(_rates("prompt_tokens", "generation_tokens")),
+                    expr=_dollars_per_million(f"{_prompt(WHOLE)} + {_output(WHOLE)}"),
                     legend="served, with cached", color="green",
                 ),
             ),
@@ -108,7 +104,7 @@ _OVER_TIME = Row(
             unit="tokens/s",
             queries=(
                 Query(
-                    expr=f"{_rates('generation_tokens')} / on () (vector($devices) > 0)", color="purple",
+                    expr=f"{_output(WHOLE)} / on () (vector($devices) > 0)", color="purple",
                 ),
             ),
             help="What a device gives. Do: compare with `teapot plan` at this concurrency; far below, see "
@@ -127,9 +123,9 @@ _WHAT_FOR = Row(
             title="Tokens: computed, cached, made",
             unit="tokens/s",
             queries=(
-                Query(expr=_COMPUTED, legend="prompt, computed", color="purple"),
+                ask("computed_tokens", WHOLE, "prompt, computed", color="purple"),
                 ask("cached_tokens", WHOLE, "prompt, cached", color="green"),
-                ask("engine_output_tokens", WHOLE, "output", color="blue"),
+                ask("engine_output_tokens", WHOLE.only(ANSWERING), "output", color="blue"),
             ),
             stacked=True,
             help="Do: mostly prompts: caches and shorter prompts save; mostly output: speculation, "

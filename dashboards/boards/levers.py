@@ -102,7 +102,8 @@ _PREFIX = Row(
             ),
             colors=SOURCES,
             stacked=True,
-            help="All but local_compute is prefill saved. Do: compare with TTFT on Overview; savings that do "
+            help="local_cache_hit is prefill saved; external_kv_transfer was computed by another engine, or "
+            "saved where a store is shared. Do: compare with TTFT on Overview; savings that do "
             "not show there were not what bound.",
             lowest=0,
         ),
@@ -244,7 +245,6 @@ _KV = Row(
             help="Divided requests whose first leg or transfer failed. Do: above a few percent it costs "
             "TPOT: see which engine prefills and whether it is ready.",
             lowest=0,
-            highest=1,
             width=12,
             optional=_DIVIDED,
         ),

@@ -5,8 +5,8 @@ Owns: what it shows and in which order. Knows nothing about how it is drawn, or 
 
 from __future__ import annotations
 
-from dashboards.boards.choices import DEPLOYMENT, LOAD, RUN, WHOLE
-from dashboards.boards.looks import BAD, CLIENT, ENGINE, GATEWAY, GOOD, ask, objective
+from dashboards.boards.choices import ANSWERING, DEPLOYMENT, LOAD, RUN, WHOLE
+from dashboards.boards.looks import BAD, CLIENT, ENGINE, GATEWAY, ask, objective
 from dashboards.panels import Board, Panel, Query, Row, Threshold
 from dashboards.promql import RANGE, increase, mean, or_zero, quantile, ratio, series, total, total_rate
 from dashboards.slis import load
@@ -93,7 +93,7 @@ _LATENCY = Row(
                     legend="client", color=CLIENT,
                 ),
                 ask(f"{key}_{how}", WHOLE, "gateway", color=GATEWAY),
-                ask(f"engine_{key}_{how}", WHOLE, "engine", color=ENGINE),
+                ask(f"engine_{key}_{how}", WHOLE.only(ANSWERING), "engine", color=ENGINE),
                 *((objective(key, WHOLE),) if how == "p95" else ()),
             ),
             help=words,
@@ -140,7 +140,7 @@ _FLOW = Row(
             queries=(
                 Query(expr=total(series(load("in_flight"), LOAD), LOAD), legend="client", color=CLIENT),
                 ask("in_flight", WHOLE, "at engines", color=GATEWAY),
-                ask("running", WHOLE, "running", color=GOOD),
+                ask("running", WHOLE, "running", color=ENGINE),
                 ask("waiting", WHOLE, "waiting", color="amber"),
             ),
             help="Sent and not answered; of these at engines, running and waiting there. Do: running that "
@@ -154,7 +154,7 @@ _FLOW = Row(
             unit="tokens/s",
             queries=(
                 Query(expr=total_rate(load("output_tokens"), LOAD), legend="client", color=CLIENT),
-                ask("engine_output_tokens", WHOLE, "engine", color=ENGINE),
+                ask("engine_output_tokens", WHOLE.only(ANSWERING), "engine", color=ENGINE),
             ),
             help="The client counts an answer's tokens when it ends, so it lags. Do: where the engine's no "
             "longer grows with load, it is saturated.",

@@ -22,6 +22,12 @@ SUMMARIES: tuple[tuple[str, Color, Style], ...] = (
     ("p99", "dark_blue", "line"),
     ("mean", "grey", "dashed"),
 )
+OBJECTIVES: tuple[tuple[str, Color], ...] = (
+    ("availability", "green"),
+    ("ttft", "blue"),
+    ("tpot", "purple"),
+    ("e2e", "teal"),
+)
 OUTCOMES: tuple[tuple[str, Color], ...] = (
     ("ok", "green"),
     ("client_gone", "amber"),
@@ -79,7 +85,7 @@ def latency(prefix: str, scope: Scope) -> tuple[Query, ...]:
 
 
 def by_revision(sli: str, title: str, unit: Unit, help_text: str, scope: Scope) -> Panel:
-    """An indicator of all revisions side by side."""
+    """An indicator of all revisions side by side. The scale ends at what there is: 1 % bad must be seen."""
     return Panel(
         key=f"{sli}_by_revision",
         title=title,
@@ -87,5 +93,4 @@ def by_revision(sli: str, title: str, unit: Unit, help_text: str, scope: Scope) 
         queries=(ask(sli, scope.split("revision"), "{{revision}}"),),
         help=help_text,
         lowest=0,
-        highest=1 if unit == "ratio" else None,
     )

@@ -5,8 +5,19 @@ Owns: what it shows and in which order. Knows nothing about how it is drawn.
 
 from __future__ import annotations
 
-from dashboards.boards.choices import DEPLOYMENT, REVISION, SIDE, WHOLE
-from dashboards.boards.looks import BAD, CLIENT, ENGINE, GATEWAY, GOOD, OUTCOMES, ask, latency, objective
+from dashboards.boards.choices import ANSWERING, DEPLOYMENT, REVISION, SIDE, WHOLE
+from dashboards.boards.looks import (
+    BAD,
+    CLIENT,
+    ENGINE,
+    GATEWAY,
+    GOOD,
+    OBJECTIVES,
+    OUTCOMES,
+    ask,
+    latency,
+    objective,
+)
 from dashboards.panels import Board, Column, Panel, Query, Row, Threshold
 from dashboards.promql import RANGE, mean, series, total
 from dashboards.rules import burn_name
@@ -60,9 +71,10 @@ _FINE = Row(
             unit="factor",
             queries=(
                 Query(expr=series(burn_name("1h"), WHOLE), legend="{{slo}}"),
-                Query(expr="vector(6)", legend="ticket, over 6 h", color="amber", style="limit"),
-                Query(expr="vector(14.4)", legend="page", color=BAD, style="limit"),
+                Query(expr="vector(6)", legend="warning, over 6 h", color="amber", style="limit"),
+                Query(expr="vector(14.4)", legend="critical", color=BAD, style="limit"),
             ),
+            colors=OBJECTIVES,
             help="How many times too fast the budget of a month is spent; 1 lasts exactly a month. "
             "Do: above 14.4 somebody is paged; read docs/alerts.md under the alert's name.",
             lowest=0,
@@ -88,8 +100,10 @@ _FINE = Row(
             columns=(
                 Column(label="alertname", title="Alert"),
                 Column(label="severity", title="Severity"),
+                Column(label="kind", title="Mode"),
                 Column(label="revision", title="Revision"),
                 Column(label="instance", title="Engine"),
+                Column(label="backend", title="Engine, by the gateway"),
             ),
             help="What Prometheus holds to be wrong now. Do: read docs/alerts.md under the alert's name.",
             empty="No alert fires",
@@ -138,6 +152,7 @@ _TRAFFIC = Row(
                 ask("requests", SIDE, "all requests", color="grey", style="dashed"),
                 ask("goodput", SIDE.split("slo"), "{{slo}}"),
             ),
+            colors=OBJECTIVES,
             help="Requests a second that met each objective; a request without streaming has no TTFT. "
             "Do: where it stays flat while requests grow, the limit is reached: add engines or shed load.",
             lowest=0,
@@ -181,7 +196,7 @@ _SIDES = Row(
                 title=f"{key.upper()}, mean",
                 unit="seconds",
                 queries=(
-                    ask(f"engine_{key}_mean", SIDE, "engine", color=ENGINE),
+                    ask(f"engine_{key}_mean", SIDE.only(ANSWERING), "engine", color=ENGINE),
                     ask(f"{key}_mean", SIDE, "gateway", color=GATEWAY),
                     Query(
                         expr=mean(load(key), WHOLE), legend="client (load generator)", color=CLIENT,
@@ -209,7 +224,7 @@ _SIDES = Row(
             title="Output tokens",
             unit="tokens/s",
             queries=(
-                ask("engine_output_tokens", SIDE, "engine made", color=ENGINE),
+                ask("engine_output_tokens", SIDE.only(ANSWERING), "engine made", color=ENGINE),
                 ask("output_tokens", SIDE, "clients got", color=GATEWAY),
             ),
             help="Tokens made against tokens of answers that ended. Do: a gap that stays is work for clients "

@@ -5,15 +5,16 @@ Owns: what it shows and in which order. Knows nothing about how it is drawn, or 
 
 from __future__ import annotations
 
-from dashboards.boards.choices import BASELINE, CANARY, DEPLOYMENT, ENOUGH, WHOLE
+from dashboards.boards.choices import ANSWERING, BASELINE, CANARY, DEPLOYMENT, ENOUGH, WHOLE
 from dashboards.boards.levers import CONFIG_COLUMNS, config_query
 from dashboards.boards.looks import ask, by_revision
 from dashboards.boards.sides import COMPARED, compared
 from dashboards.panels import Board, Column, Panel, Query, Row
 from dashboards.promql import series, total, total_rate
-from dashboards.slis import own, vllm
+from dashboards.slis import missed_ratio, own, vllm
 
 _EACH = WHOLE.split("revision")
+_ANSWERED = WHOLE.only(ANSWERING)
 
 _WHO = Row(
     "Who gets what?",
@@ -75,7 +76,7 @@ _TABLE = Row(
             "the range after the canary's warm-up; believe only rows with enough; a ratio above 1.1 in a "
             "latency or any growth of errors: take it back.",
             width=24,
-            height=len(COMPARED) + 3,
+            height=len(COMPARED) + 2,
             decimals=3,
             optional="only with requests to both",
         ),
@@ -84,17 +85,29 @@ _TABLE = Row(
 _SIDES = Row(
     "Side by side",
     (
-        by_revision(
-            "availability", "Availability", "ratio",
-            "Whole answers, of those that could have been. Do: a canary below baseline is taken back.", WHOLE,
-        ),
-        by_revision(
-            "ttft_met", "TTFT within objective", "ratio",
-            "Streams, clients that gave up included. Do: compare at equal prompts (length below).", WHOLE,
-        ),
-        by_revision(
-            "tpot_met", "TPOT within objective", "ratio",
-            "Streams. Do: if it falls with the canary's share, its engines are too few for it.", WHOLE,
+        *(
+            Panel(
+                key=f"{slo}_missed_by_revision",
+                title=title,
+                unit="ratio",
+                queries=(Query(expr=missed_ratio(slo)(_EACH), legend="{{revision}}"),),
+                help=words,
+                lowest=0,
+            )
+            for slo, title, words in (
+                (
+                    "availability", "No whole answer",
+                    "Of requests that could have had one. Do: a canary above baseline is taken back.",
+                ),
+                (
+                    "ttft", "TTFT missed its objective",
+                    "Of streams, clients that gave up included. Do: compare at equal prompts (length below).",
+                ),
+                (
+                    "tpot", "TPOT missed its objective",
+                    "Of streams. Do: if it grows with the canary's share, its engines are too few for it.",
+                ),
+            )
         ),
         by_revision(
             "ttft_p95", "TTFT p95", "seconds",
@@ -121,14 +134,13 @@ _SIDES = Row(
             title="Reasons to finish, share",
             unit="ratio",
             queries=(
-                ask("finished_length", _EACH, "{{revision}}: length"),
-                ask("finished_repetition", _EACH, "{{revision}}: repetition"),
-                ask("finished_error", _EACH, "{{revision}}: error"),
+                ask("finished_length", _ANSWERED.split("revision"), "{{revision}}: length"),
+                ask("finished_repetition", _ANSWERED.split("revision"), "{{revision}}: repetition"),
+                ask("finished_error", _ANSWERED.split("revision"), "{{revision}}: error"),
             ),
             help="A model that answers differently finishes differently. Do: a shift that baseline does not "
             "have is a change of answers: compare some by hand before more weight.",
             lowest=0,
-            highest=1,
         ),
         by_revision(
             "prompt_length", "Prompt length", "tokens",
@@ -136,7 +148,7 @@ _SIDES = Row(
         ),
         by_revision(
             "output_length", "Output length", "tokens",
-            "Mean. Do: a canary that answers shorter or longer changed its answers; look at some.", WHOLE,
+            "Mean. Do: a canary that answers shorter or longer changed its answers; look at some.", _ANSWERED,
         ),
         by_revision(
             "kv_usage", "KV cache in use", "ratio",
@@ -148,8 +160,8 @@ _SIDES = Row(
             unit="tokens/s",
             queries=(
                 Query(
-                    expr=f"{total_rate(vllm('generation_tokens'), _EACH)} / "
-                    f"({total(series('up', WHOLE, job='engine'), _EACH)} > 0)",
+                    expr=f"{total_rate(vllm('generation_tokens'), _ANSWERED.split('revision'))} / "
+                    f"({total(series('up', _ANSWERED, job='engine'), _EACH)} > 0)",
                     legend="{{revision}}",
                 ),
             ),

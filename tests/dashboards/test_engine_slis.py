@@ -47,10 +47,29 @@ def test_caches_by_tokens() -> None:
             "vllm:prefix_cache_hits_total": "0+100x30",
             "vllm:prompt_tokens_total": "0+600x30",
             "vllm:prompt_tokens_cached_total": "0+120x30",
+            'vllm:prompt_tokens_by_source_total{source="local_compute"': "0+480x30",
+            'vllm:prompt_tokens_by_source_total{source="local_cache_hit"': "0+120x30",
         }
     )
-    expected = {"prefix_hits": 0.25, "cached_tokens": 2, "cached_ratio": 0.2, "engine_prompt_tokens": 10}
+    expected = {
+        "prefix_hits": 0.25,
+        "cached_tokens": 2,
+        "computed_tokens": 8,
+        "cached_ratio": 0.2,
+        "engine_prompt_tokens": 10,
+    }
     gives(samples, expected)
+
+
+@needs_promtool
+def test_what_the_first_engine_of_a_pair_computed_is_no_saving_of_the_second() -> None:
+    computed = 'vllm:prompt_tokens_by_source_total{source="local_compute"'
+    prefill, decode = f'{FIRST}, role="prefill"', f'{SECOND}, role="decode"'
+    samples = {
+        **counted({computed: "0+540x30", "vllm:prompt_tokens_cached_total": "0+60x30"}, prefill),
+        **counted({computed: "0x30", "vllm:prompt_tokens_cached_total": "0+600x30"}, decode),
+    }
+    gives(samples, {"computed_tokens": 9, "cached_tokens": 1, "cached_ratio": 0.1})
 
 
 @needs_promtool
