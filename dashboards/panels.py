@@ -134,7 +134,7 @@ class Board:
     help: str
     rows: tuple[Row, ...]
     variables: tuple[Variable, ...]
-    marks: tuple[str, ...] = ()
+    marks: tuple[str, ...] = ("deployment:$deployment",)
     """Tags of the annotations on its graphs, beside `teapot`; see docs/dashboards.md."""
     span: str = "1h"
     """How far back it looks when it is opened."""

@@ -55,3 +55,13 @@ def test_every_query_is_promql(tmp_path: Path) -> None:
     file = tmp_path / "queries.yaml"
     file.write_text(json.dumps({"groups": [{"name": "boards", "rules": rules}]}))
     check_rules(file)
+
+
+def test_the_docs_list_every_board_in_its_order() -> None:
+    page = Path(__file__).parents[2] / "docs" / "dashboards.md"
+    listed = [
+        line.split("|")[1:3] for line in page.read_text(encoding="utf-8").splitlines() if "| `teapot-" in line
+    ]
+    assert [(title.strip(), uid.strip(" `")) for title, uid in listed] == [
+        (board.title, board.uid) for board in BOARDS
+    ]
