@@ -43,7 +43,7 @@ def expressions(board: Json) -> Iterator[tuple[Json, Json, str]]:
     """Panel, target and expression, with something put in for every variable."""
     values = dict.fromkeys(_names(board), "0") | BUILT_IN
     for panel in panels(board):
-        for target in panel.get("targets", ()):
+        for target in _targets(panel):
             raw = target["expr"]
             unknown = dict.fromkeys(variables(raw) - values.keys(), "1m")
             yield panel, target, substitute(raw, values | unknown)
@@ -63,9 +63,10 @@ def own_uid(board: Json, _: Catalogue) -> Iterator[str]:
 
 def any_datasource(board: Json, _: Catalogue) -> Iterator[str]:
     """A fixed data source exists on one machine."""
-    targets = (target for panel in panels(board) for target in panel.get("targets", ()))
+    targets = (target for panel in panels(board) for target in _targets(panel))
     choices = (choice for choice in _variables(board) if choice["type"] == "query")
-    for holder in (*panels(board), *targets, *choices):
+    drawn = (panel for panel in panels(board) if _targets(panel))
+    for holder in (*drawn, *targets, *choices):
         uid = (holder.get("datasource") or {}).get("uid")
         if uid != "${datasource}":
             name = holder.get("title") or holder.get("name") or holder.get("refId")
@@ -87,7 +88,7 @@ def used_variables(board: Json, _: Catalogue) -> Iterator[str]:
     """A choice that changes nothing deceives; a variable that is not there breaks the query."""
     used: set[str] = set()
     for panel in panels(board):
-        for target in panel.get("targets", ()):
+        for target in _targets(panel):
             used |= variables(target["expr"])
     known = _names(board)
     for name in sorted(known - used - {"datasource"}):
@@ -148,7 +149,7 @@ def legends(board: Json, catalogue: Catalogue) -> Iterator[str]:
 
 def not_only_means(board: Json, _: Catalogue) -> Iterator[str]:
     """A mean hides the tail that people complain of."""
-    every = " ".join(target["expr"] for panel in panels(board) for target in panel.get("targets", ()))
+    every = " ".join(target["expr"] for panel in panels(board) for target in _targets(panel))
     if re.search(r"_seconds_sum\b", every) and "histogram_quantile" not in every:
         yield "shows means of latencies and no quantile; add p50, p95 and p99"
 
@@ -176,7 +177,7 @@ def numbered(board: Json, _: Catalogue) -> Iterator[str]:
     if len(set(ids)) != len(ids) or None in ids:
         yield "panels without an id of their own; number them"
     for panel in panels(board):
-        refs = [target.get("refId") for target in panel.get("targets", ())]
+        refs = [target.get("refId") for target in _targets(panel)]
         if len(set(refs)) != len(refs) or None in refs:
             yield f"{panel['title']}: queries without a refId of their own; name them A, B, ..."
 
@@ -212,6 +213,11 @@ def problems_together(boards: Sequence[Json]) -> Iterator[str]:
         for other in boards:
             if other is not board and other.get("uid") not in linked:
                 yield f"{board.get('uid')}: has no link to {other.get('uid')}; add one"
+
+
+def _targets(panel: Json) -> Sequence[Json]:
+    """What a panel asks of a Prometheus; a panel of text asks nothing."""
+    return [target for target in panel.get("targets", ()) if "expr" in target]
 
 
 def _variables(board: Json) -> Sequence[Json]:

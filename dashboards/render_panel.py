@@ -17,7 +17,7 @@ UNITS: Mapping[Unit, str] = {
     "bytes": "bytes",
     "bytes/s": "binBps",
     "tokens": "short",
-    "tokens/s": "si:tok/s",
+    "tokens/s": "count:tok/s",
     "requests": "short",
     "requests/s": "reqps",
     "count": "short",

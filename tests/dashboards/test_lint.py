@@ -126,6 +126,12 @@ def test_our_boards_have_uids_and_titles_of_their_own_and_link_to_each_other() -
     assert list(problems_together(boards())) == []
 
 
+def test_a_panel_of_text_asks_nothing_and_needs_no_data_source() -> None:
+    board = copy.deepcopy(GOOD)
+    first_panel(board).update(type="text", targets=[], datasource=None)
+    assert not any("is fixed" in problem for problem in problems(board, catalogue()))
+
+
 def test_two_boards_of_one_uid_and_missing_links_are_told() -> None:
     said = list(problems_together([{"uid": "a", "title": "A"}, {"uid": "a", "title": "B"}]))
     assert "a: two boards have this uid; give each its own" in said

@@ -14,6 +14,11 @@ def test_a_row_becomes_a_metric_with_its_labels_in_order() -> None:
     assert (metric.name, metric.type, metric.labels) == ("vllm:x_total", "counter", ("engine", "model_name"))
 
 
+def test_a_label_of_few_words_has_them_all() -> None:
+    metric = parse_metrics({"x": {**ROW, "labels": ["met"], "values": {"met": ["true", "false"]}}})["x"]
+    assert metric.values == {"met": ("true", "false")}
+
+
 def test_a_row_without_a_unit_is_refused() -> None:
     with pytest.raises(TypeError, match="unit"):
         parse_metrics({"x": {key: value for key, value in ROW.items() if key != "unit"}})
