@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
-from dashboards.catalogue import Catalogue
+from dashboards.catalogue import Catalogue, missing
 from dashboards.metric_names import GROW, read, undivided_sums
 from dashboards.promql import substitute, variables
 
@@ -27,6 +27,9 @@ _COLUMNS = 24
 _NEWEST_SCHEMA = 42
 _OUR_UID = re.compile(r"teapot-[a-z-]{1,33}")
 _WRONG_SCALE = {"ms": "milliseconds", "µs": "microseconds", "ns": "nanoseconds", "percent": "0 to 100"}
+_LABEL_VALUES = re.compile(r"label_values\((?:(?P<selector>.*),\s*)?(?P<label>\w+)\)", re.DOTALL)
+_METRIC = re.compile(r'^[a-zA-Z_:][\w:]*|(?<=__name__=~")[\w:]+|(?<=\|)[\w:]+')
+"""A selector's metric, or those of its pattern."""
 _LABEL = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 
 
@@ -96,6 +99,20 @@ def used_variables(board: Json, _: Catalogue) -> Iterator[str]:
     for name in sorted(used - known - BUILT_IN.keys()):
         what = "is too short after a scrape was missed; use $__rate_interval" if name == "__interval" else ""
         yield f"${name} {what or 'is no variable of this board; add it'}"
+
+
+def choices(board: Json, catalogue: Catalogue) -> Iterator[str]:
+    """A choice that is read from what is not exposed stays empty."""
+    for choice in _variables(board):
+        query = choice.get("query")
+        asked = _LABEL_VALUES.fullmatch(query.get("query", "") if isinstance(query, Mapping) else query or "")
+        if choice["type"] != "query" or asked is None:
+            continue
+        for name in _METRIC.findall(asked["selector"] or ""):
+            if name not in catalogue:
+                yield f"variable '{choice['name']}': {missing(name, catalogue)}"
+            elif asked["label"] not in catalogue[name].labels:
+                yield f"variable '{choice['name']}': {name} has no label '{asked['label']}'"
 
 
 def windows(board: Json, catalogue: Catalogue) -> Iterator[str]:
@@ -190,7 +207,7 @@ def marked(board: Json, _: Catalogue) -> Iterator[str]:
 
 
 CHECKS: tuple[Check, ...] = (
-    schema, own_uid, any_datasource, moving_time, used_variables, windows, names, units, told, legends,
+    schema, own_uid, any_datasource, moving_time, used_variables, choices, windows, names, units, told, legends,
     not_only_means, grid, numbered, marked,
 )  # fmt: skip
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dashboards.panels import Variable
 from dashboards.promql import Scope, series
-from dashboards.slis import load, vllm
+from dashboards.slis import load, own, vllm
 
-_SEEN = '{__name__=~"up|teapot_gateway_backend_ready", deployment="$deployment"}'
+_SEEN = f'{{__name__=~"up|{own("gateway_backend_ready")}", deployment="$deployment"}}'
 """Revisions and roles are on engines' targets and, also of engines elsewhere, on what the gateway says."""
 
 DEPLOYMENT = Variable(name="deployment", title="Deployment", query="label_values(up, deployment)")
@@ -44,7 +44,7 @@ ANSWERING = 'role!="prefill"'
 """Engines whose tokens clients get. A divided request runs on two: the first makes one token of it that
 nobody sees, finishes it with `length`, and takes its TPOT for 0."""
 
-_SIDES = f"label_values({series('teapot_gateway_revision_weight', WHOLE)}, revision)"
+_SIDES = f"label_values({series(own('gateway_revision_weight'), WHOLE)}, revision)"
 BASELINE = Variable(name="baseline", title="Baseline", query=_SIDES)
 CANARY = Variable(name="canary", title="Canary", query=_SIDES, last_first=True)
 ENOUGH = Variable(name="enough", title="Enough requests", default="93")

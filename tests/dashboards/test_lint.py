@@ -48,6 +48,14 @@ def on_each_other(board: Board) -> None:
     board["panels"][2]["gridPos"] = board["panels"][1]["gridPos"]
 
 
+def reads(query: str) -> Callable[[Board], None]:
+    def spoil(board: Board) -> None:
+        choice = next(one for one in board["templating"]["list"] if one["name"] == "revision")
+        choice["query"] = {"query": query}
+
+    return spoil
+
+
 WAIT = "vllm:request_queue_time_seconds"
 BAD: dict[str, tuple[Callable[[Board], None], str]] = {
     "milliseconds over seconds": (with_unit("ms"), "metrics are seconds"),
@@ -55,6 +63,9 @@ BAD: dict[str, tuple[Callable[[Board], None], str]] = {
     "no unit": (with_unit(None), "has no unit"),
     "a variable that no query uses": (unused_variable, "'zone' is used by no query"),
     "a variable that is not there": (asks('up{instance="$host"}'), "$host is no variable"),
+    "a choice of what is not there": (reads("label_values(vllm:gpu_use{}, revision)"), "not exposed"),
+    "a choice of one that is not there": (reads('label_values({__name__=~"up|gone"}, role)'), "gone is not"),
+    "a choice by a label that is not there": (reads("label_values(up, pod)"), "up has no label 'pod'"),
     "queue time as the rate of a sum": (
         asks(f"sum (rate({WAIT}_sum[$__rate_interval]))"),
         "alone is no time",
