@@ -9,7 +9,7 @@ export PYTHON PROMETHEUS
 
 .DEFAULT_GOAL := help
 PEERS ?= none,teapot,vllm-router,nginx,litellm
-.PHONY: help bench-agreement bench-gateway bench-storm bench-loadgen demo up test check bench-sigterm lint setup setup-dev clean bench-modes bench-start
+.PHONY: help compose bench-agreement bench-gateway bench-storm bench-loadgen demo up test check bench-sigterm lint setup setup-dev clean bench-modes bench-start
 .NOTPARALLEL:
 
 help: ## show this list
@@ -20,6 +20,9 @@ demo: setup ## everything once on the embedded model: serve, prove the modes, me
 
 up: setup ## serve deploy/configs/demo.yaml until Ctrl-C
 	@$(TEAPOT) serve deploy/configs/demo.yaml
+
+compose: setup ## write docker-compose.yml anew from deploy/configs/compose.yaml
+	@$(TEAPOT) render compose deploy/configs/compose.yaml
 
 check: lint ## the fast part of `make test`: format, lint, types, import rules, unit tests
 	$(BIN)/python -m pytest -q -m "not engine and not slow"

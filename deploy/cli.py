@@ -46,6 +46,7 @@ COMMANDS: dict[str, Command] = {
     "plan": Command("deploy.commands.plan", "does it fit, for how many users, how fast, and what would help"),
     "dashboards": Command("deploy.commands.dashboards", "make, check, draw and push boards and alerts"),
     "diagnose": Command("deploy.commands.diagnose", "what binds a deployment, and which lever comes next"),
+    "render": Command("deploy.commands.render", "the deployment as docker-compose and others"),
     "keys": Command("deploy.commands.keys", "make, list and remove the API keys of a gateway"),
 }  # fmt: skip
 
