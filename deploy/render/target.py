@@ -1,6 +1,6 @@
 """What a render target is given, and what it gives.
 
-Owns: the two types. Pure: files are text by their path, nothing is written here.
+Owns: the types. Knows nothing about any target. Pure: files are text by their path, nothing is written here.
 """
 
 from __future__ import annotations

@@ -1,0 +1,79 @@
+"""The files that containers are given: the gateway's deployment file and Prometheus' configuration.
+
+Owns: what they say. Knows nothing about services.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from deploy.render.places import ADMIN_PORT, DCGM_PORT, PROMETHEUS_PORT, PUBLIC_PORT, TARGETS
+from deploy.scrape_config import EVALUATION_INTERVAL_S, SCRAPE_INTERVAL_S
+from serving.config.revisions import own_revision
+from serving.config.schema import Deployment
+
+
+def gateway_file(deployment: Deployment, urls: Sequence[str]) -> dict[str, Any]:
+    """What the gateway's container serves: the engines as a revision that others run."""
+    gateway = deployment.gateway
+    section: dict[str, Any] = {"host": "0.0.0.0", "port": PUBLIC_PORT, "admin_port": ADMIN_PORT}
+    section |= {"drain_timeout": f"{gateway.drain_timeout:g}s", "grace": f"{gateway.grace:g}s"}
+    if gateway.keys_file is None:
+        section["allow_anonymous"] = True  # published on the host's loopback only
+    else:
+        section["keys_file"] = "keys.yaml"
+    slo = deployment.slo
+    objectives = {"ttft": slo.ttft, "tpot": slo.tpot, "e2e": slo.e2e}
+    return {
+        "name": deployment.name,
+        "revisions": [
+            {"name": own_revision(deployment), "urls": [f"{url}/v1" for url in urls], "health": "/health"}
+        ],
+        "gateway": section,
+        "slo": {
+            **{name: f"{value:g}s" for name, value in objectives.items() if value is not None},
+            "target": slo.target, "availability": slo.availability,
+        },
+        "prometheus": {"enabled": False},
+    }  # fmt: skip
+
+
+def scrape_file(deployment: Deployment, urls: Sequence[str]) -> dict[str, Any]:
+    """Jobs and labels as decision 0010 has them."""
+    whose = {"deployment": deployment.name}
+    engines = [
+        {
+            "targets": [url.removeprefix("http://")],
+            "labels": {**whose, "revision": own_revision(deployment), "role": "any", "instance": url},
+        }
+        for url in urls
+    ]
+
+    def job(name: str, *groups: Mapping[str, Any]) -> dict[str, Any]:
+        return {"job_name": name, "static_configs": list(groups)}
+
+    return {
+        "global": {
+            "scrape_interval": f"{SCRAPE_INTERVAL_S}s",
+            "scrape_timeout": f"{SCRAPE_INTERVAL_S - 1}s",
+            "evaluation_interval": f"{EVALUATION_INTERVAL_S}s",
+        },
+        "rule_files": ["/etc/prometheus/rules/*.yaml"],
+        "scrape_configs": [
+            job("gateway", {"targets": [f"127.0.0.1:{ADMIN_PORT}"], "labels": whose}),
+            job("engine", *engines),
+            {
+                "job_name": "load",
+                "file_sd_configs": [{"files": [f"{TARGETS}/*.json"], "refresh_interval": "30s"}],
+                "relabel_configs": [{"target_label": "deployment", "replacement": deployment.name}],
+            },
+            # Found by its name: where its profile is off there is no target, and none that is down.
+            {
+                "job_name": "dcgm",
+                "dns_sd_configs": [{"names": ["dcgm-exporter"], "type": "A", "port": DCGM_PORT}],
+                "relabel_configs": [{"target_label": "deployment", "replacement": deployment.name}],
+            },
+            job("prometheus", {"targets": [f"127.0.0.1:{PROMETHEUS_PORT}"], "labels": whose}),
+        ],
+    }
