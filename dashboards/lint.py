@@ -207,8 +207,8 @@ def marked(board: Json, _: Catalogue) -> Iterator[str]:
 
 
 CHECKS: tuple[Check, ...] = (
-    schema, own_uid, any_datasource, moving_time, used_variables, choices, windows, names, units, told, legends,
-    not_only_means, grid, numbered, marked,
+    schema, own_uid, any_datasource, moving_time, used_variables, choices, windows, names, units, told,
+    legends, not_only_means, grid, numbered, marked,
 )  # fmt: skip
 
 
