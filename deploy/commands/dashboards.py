@@ -24,6 +24,7 @@ ACTIONS: Mapping[str, Command] = {
     "preview": Command(
         "deploy.commands.dashboards_preview", "draw every board from a Prometheus, without Grafana"
     ),
+    "push": Command("deploy.commands.dashboards_push", "put the boards into a Grafana"),
 }
 """An action is a module with `configure` and `run` (slow imports only in `run`) and a line here."""
 
