@@ -89,6 +89,10 @@ _TLS_WANTED = "HTTPS server"
 _SAID: Mapping[int, tuple[str, str]] = {
     401: ("does not know this token: {told}", "make one for a service account, and give that"),
     403: ("does not allow this to the token: {told}", "give its service account the role Editor"),
+    406: (
+        "has this board in its v2 form, and tells it in another API: {told}",
+        "delete it there, and push again",
+    ),
 }
 
 

@@ -22,9 +22,8 @@ Json = Mapping[str, Any]
 Did = Literal["created", "updated", "unchanged"]
 TRIES = 3
 """Somebody may save a board between our look at it and our own saving."""
-CONFLICT = 412
-_TAKEN = (409, 412)
-"""Answers to making a folder that is there: it may lie in another one, or was made meanwhile."""
+_CONFLICT = (409, 412)
+"""Answers to what was saved meanwhile, and to making a folder that is there, in another one perhaps."""
 _UID_MOST = 40
 _NUMBERS = ("id", "version")
 """What Grafana gives a board."""
@@ -122,10 +121,10 @@ def _folder(grafana: Grafana, name: str | None) -> tuple[str, str, bool]:
     try:
         grafana.create_folder(uid, name)
     except GrafanaFailed as error:
-        there = grafana.folder(uid) if error.status in _TAKEN else None
+        there = grafana.folder(uid) if error.status in _CONFLICT else None
         if there is not None:
             return uid, there, False
-        if error.status not in _TAKEN:
+        if error.status not in _CONFLICT:
             raise
         raise Failed(
             f"Grafana has a folder '{name}' with another uid",
@@ -160,7 +159,7 @@ def _push(grafana: Grafana, board: Json, seen: Found | None, folder_uid: str, *,
         try:
             grafana.save(sent, folder_uid=folder_uid, message=message_of(board), overwrite=force)
         except GrafanaFailed as error:
-            if error.status != CONFLICT or not left:
+            if error.status not in _CONFLICT or not left:
                 raise
             seen = grafana.board(uid)
             _refuse(grafana.url, {uid: seen}, force=force)

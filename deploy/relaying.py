@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from deploy.leaving import leave
+from deploy.marking import Marking, marking
 from deploy.prometheus import LocalPrometheus, Place
 from serving.config.schema import Deployment
 from serving.console import Console
@@ -31,6 +32,7 @@ class Relaying:
     recording: Place | None = None
     gateway: Gateway = field(init=False)
     prometheus: LocalPrometheus | None = field(init=False, default=None)
+    marks: Marking = field(init=False)
     _guardian: Guardian = field(default_factory=Guardian)
 
     def __post_init__(self) -> None:
@@ -41,6 +43,7 @@ class Relaying:
             routing_settings(self.deployment, self.beside),
             objectives(self.deployment),
         )
+        self.marks = marking(self.deployment, self.beside, self.console.say)
         if self.recording is not None:
             self.prometheus = LocalPrometheus(
                 self.recording, self._guardian, self.console.say, self.gateway.recorded_at
@@ -55,6 +58,7 @@ class Relaying:
             await self.prometheus.start(self.gateway.admin_url, self.gateway.public_url)
         await self.gateway.known()
         self.gateway.open(())
+        self.marks.ready(self.gateway.state)
         backends = list(self.gateway.state.backends)
         ready = sum(backend.state == "ready" for backend in backends)
         self.console.say(f"no engines of its own; {ready} of {len(backends)} backends elsewhere answer")
@@ -66,6 +70,7 @@ class Relaying:
 
     async def down(self) -> None:
         """Stop taking requests, let those in flight finish, close the addresses."""
+        self.marks.stopping(self.gateway.state)
         try:
             await leave(self.gateway, self.deployment.gateway, self.console)
             if self.prometheus is not None:
@@ -73,3 +78,4 @@ class Relaying:
                 self._guardian.close()
         finally:
             await self.gateway.stop()
+            await asyncio.to_thread(self.marks.close)

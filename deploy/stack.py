@@ -6,12 +6,14 @@ signals or about what the user wants done with the running stack.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from deploy.handover import Handovers, Side, Trial
 from deploy.leaving import leave
+from deploy.marking import Marking, marking
 from deploy.plan_start import compare_start
 from deploy.prepared import Prepared, PreparedEngine
 from deploy.prometheus import LocalPrometheus
@@ -58,6 +60,7 @@ class Stack:
     gateway: Gateway = field(init=False)
     supervisor: Supervisor = field(init=False)
     prometheus: LocalPrometheus = field(init=False)
+    marks: Marking = field(init=False)
     verdicts: list[Verdict] = field(default_factory=list)
     _guardian: Guardian = field(default_factory=Guardian)
     _backends: dict[str, Backend] = field(default_factory=dict)
@@ -80,6 +83,7 @@ class Stack:
         self.prometheus = LocalPrometheus(
             self.prepared.prometheus, self._guardian, self.console.say, self.gateway.recorded_at
         )
+        self.marks = marking(deployment, self.prepared.beside, self.console.say)
         around = Surroundings(
             start_timeout_s=deployment.engine.start_timeout,
             stuck_after_s=deployment.engine.stuck_after,
@@ -117,6 +121,7 @@ class Stack:
         began = time.monotonic()
         for line in self._starting():
             self.console.say(line)
+        self.marks.starting(self._what())
         self._guardian.start()
         await self.prometheus.start(self.gateway.admin_url, self.gateway.public_url)
         await self.supervisor.up()
@@ -124,6 +129,7 @@ class Stack:
         if self.verdicts:
             self.console.say(verdict_table(self.verdicts))
         self.gateway.open(self.verdicts)
+        self.marks.ready(self.gateway.state)
         self.console.say(f"ready after {format_duration(time.monotonic() - began)}")
 
     async def ended(self) -> Failed:
@@ -133,6 +139,7 @@ class Stack:
     async def down(self) -> None:
         """Stop taking requests, let those in flight finish, end the engines, close the addresses."""
         section = self.prepared.deployment.gateway
+        self.marks.stopping(self.gateway.state)
         try:
             await leave(self.gateway, section, self.console)
             self.supervisor.leave()
@@ -145,6 +152,7 @@ class Stack:
             self._tell(stopped)
         finally:
             await self.gateway.stop()
+            await asyncio.to_thread(self.marks.close)
 
     def _plan(self, engine: PreparedEngine) -> EnginePlan:
         slot = engine.context.slot
@@ -203,6 +211,7 @@ class Stack:
             self._backends[changed.name].failures += 1
             self._handovers.lost(changed.name)
         seen = self._backends[changed.name]
+        self.marks.engine(changed.name, seen, changed.state)
         self.prometheus.see(changed.name, EngineTarget(seen.url, seen.revision, seen.role), changed.state)
         for engine in self.supervisor.engines:
             backend = self._backends[engine.name]
@@ -214,7 +223,7 @@ class Stack:
         prepared = self.prepared
         count = len(prepared.engines)
         many = f"{count} engines " + ("side by side: " if prepared.together else "one after another: ")
-        what = f"vLLM {prepared.environment.version} on {prepared.context.device} with {prepared.model.name}"
+        what = self._what()
         logs = [f"log: {engine.spec.log}" for engine in prepared.engines]
         if count == 1:
             return [f"starting {what} ({logs[0]})"]
@@ -223,6 +232,10 @@ class Stack:
             f"  {e.spec.name:<{self._width()}}  {log}" for e, log in zip(prepared.engines, logs, strict=True)
         ]
         return lines
+
+    def _what(self) -> str:
+        prepared = self.prepared
+        return f"vLLM {prepared.environment.version} on {prepared.context.device} with {prepared.model.name}"
 
     def _stage(self, name: str, stage: StartStage, at_s: float) -> None:
         self.console.say(f"  {at_s:6.1f} s  {self._label(name)}{stage.value}")

@@ -66,6 +66,13 @@ def _base_url(text: str) -> str:
     return text
 
 
+def _grafana_url(text: str) -> str:
+    if not re.fullmatch(r"https?://[^\s/?#@]+(/[^\s?#]*)?", text):
+        # Without the value: people write passwords into addresses.
+        raise ValueError("is no address of a Grafana; write it like http://127.0.0.1:3000")
+    return text
+
+
 def _path(text: str) -> str:
     if not re.fullmatch(r"/[^\s?#]*", text):
         raise ValueError(f"'{text}' is no path; write it like /health")
@@ -182,6 +189,14 @@ class PrometheusSection(Section):
     retention_size: Size = 1024**3
 
 
+class GrafanaSection(Section):
+    """The Grafana that is told what happens, for its boards to mark. Its token is never in the file."""
+
+    url: Annotated[str, AfterValidator(_grafana_url)]
+    token_env: VariableName = "GRAFANA_TOKEN"
+    token_file: str | None = None
+
+
 class RevisionSection(Section):
     """A share of the requests, and where they go: to the engines of this file, or to `urls` elsewhere."""
 
@@ -215,3 +230,4 @@ class Deployment(Section):
     gateway: GatewaySection = GatewaySection()
     slo: SloSection = SloSection()
     prometheus: PrometheusSection = PrometheusSection()
+    grafana: GrafanaSection | None = None

@@ -34,7 +34,7 @@ def admin_app(state: GatewayState, metrics: GatewayMetrics) -> web.Application:
 
     async def weights(request: web.Request) -> web.Response:
         try:
-            state.backends.set_weights(read_weights(await request.read()))
+            state.set_weights(read_weights(await request.read()))
         except ValueError as error:
             return _refusal(error)
         return web.Response(body=document(state.document()), content_type="application/json")

@@ -6,7 +6,7 @@ Knows nothing about sockets: the applications read it, `server.Gateway` and the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -48,6 +48,8 @@ class GatewayState:
     """Requests that were admitted and are not finished, also while their body is still coming in."""
     queued: Callable[[], int] = lambda: 0
     """How many of them wait for a place at the engines."""
+    reweighted: Callable[[], None] = lambda: None
+    """Called when revisions got other shares; it must not block."""
 
     def unready(self) -> Unready | None:
         """Why the gateway is not ready, as load balancers are told; None if it is."""
@@ -65,6 +67,19 @@ class GatewayState:
             if revision.weight > 0 and revision.ready:
                 return None
         return Unready("no engine is ready", "no_engine_ready")
+
+    def set_weights(self, weights: Mapping[str, float]) -> None:
+        """Give revisions other shares from the next request on, and tell of it if they are others.
+
+        Raises: ValueError with what is wrong, and then nothing changed.
+        """
+        before = self._shares()
+        self.backends.set_weights(weights)
+        if self._shares() != before:
+            self.reweighted()
+
+    def _shares(self) -> dict[str, float]:
+        return {revision.name: revision.weight for revision in self.backends.revisions()}
 
     def set_shadow(self, share: ShadowShare | None) -> None:
         """Send copies from the next request on, or none. Raises: ValueError for an unknown revision."""

@@ -12,7 +12,7 @@ from dashboards.grafana import Grafana, GrafanaFailed
 from dashboards.push import Result, push
 from serving.errors import Failed, UsageError
 
-VERSIONS = ("11.6.0", "12.1.0", "13.0.1")
+VERSIONS = ("11.4.0", "11.6.0", "12.1.0", "13.0.1")
 
 
 @pytest.fixture(params=VERSIONS)
@@ -131,6 +131,15 @@ def test_a_board_that_is_saved_again_and_again_is_given_up(one: FakeGrafana) -> 
         pushed(one, board())
     assert failed.value.status == 412
     assert len(one.boards["teapot-a"]["versions"]) == 3
+
+
+def test_a_board_that_was_saved_in_the_v2_form_is_told(one: FakeGrafana) -> None:
+    # As pkg/api/dashboard.go of Grafana 12 and 13 says it.
+    told = "dashboard api version not supported, use /apis/dashboard.grafana.app/v2/... instead"
+    one.answers["/api/dashboards/uid/teapot-a"] = (406, {"message": told})
+    with pytest.raises(GrafanaFailed, match=r"in its v2 form.*; delete it there, and push again"):
+        pushed(one, board())
+    assert one.writes() == []
 
 
 def test_a_provisioned_board_is_told_apart(one: FakeGrafana) -> None:

@@ -1,7 +1,8 @@
 """Grafana's HTTP API over HTTP, as far as push and annotations go, in the shapes of 11.6, 12 and 13.
 
 The shapes are those of Grafana's own reference (developers/http_api); no Grafana was to be had to hold them
-against. What differs: 13 gives no numeric ids, and from 12 on a board may come back in a newer schema.
+against. What differs: up to 11.4 a history is a bare list (grafana/grafana#104556), from 12 on a board may
+come back in a newer schema, and 13 gives no numeric ids.
 """
 
 from __future__ import annotations
@@ -145,7 +146,7 @@ class FakeGrafana:
             {"id": self._id(n), "uid": uid, "version": n, "createdBy": "x", "message": one["message"]}
             for n, one in reversed(kept)
         ][:most]
-        return 200, {"continueToken": "", "versions": listed} if self.major >= 12 else listed
+        return 200, listed if self.version < "11.5" else {"continueToken": "", "versions": listed}
 
     def _save(self, body: Any) -> Answer:
         before, self.before_save = self.before_save, lambda _: None

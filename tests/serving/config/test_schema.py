@@ -13,6 +13,7 @@ from serving.config.schema import (
     Deployment,
     EngineSection,
     GatewaySection,
+    GrafanaSection,
     PrometheusSection,
     RevisionSection,
     RoutingSection,
@@ -22,14 +23,15 @@ from serving.config.schema import (
     TracingSection,
 )
 from serving.config.units import parse_duration, parse_size
+from serving.errors import UsageError
 from serving.modes import MODES
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "deployment-file.md").read_text(encoding="utf-8")
 SHIPPED = sorted((ROOT / "deploy" / "configs").glob("*.yaml"))
 MODELS: list[type[BaseModel]] = [
-    Deployment, EngineSection, GatewaySection, PrometheusSection, RevisionSection, RoutingSection, SloSection,
-    TimeoutsSection, TlsSection, TracingSection, *MODES,
+    Deployment, EngineSection, GatewaySection, GrafanaSection, PrometheusSection, RevisionSection,
+    RoutingSection, SloSection, TimeoutsSection, TlsSection, TracingSection, *MODES,
 ]  # fmt: skip
 
 
@@ -61,6 +63,20 @@ def test_the_defaults_of_prometheus_on_the_page_are_the_codes() -> None:
     assert (rows["enabled"], int(rows["port"])) == (section.enabled, section.port)
     assert parse_duration(rows["retention_time"]) == section.retention_time
     assert parse_size(rows["retention_size"]) == section.retention_size
+
+
+def test_the_default_of_grafana_on_the_page_is_the_codes() -> None:
+    rows = defaults_in(PAGE.partition("## `grafana`")[2])
+    assert rows["token_env"] == GrafanaSection(url="http://h").token_env
+
+
+@pytest.mark.parametrize("url", ["grafana:3000", "http://admin:s3cret@h:3000", "http://h/?orgId=2"])
+def test_an_address_of_a_grafana_that_is_none_is_told_without_it(url: str) -> None:
+    with pytest.raises(
+        UsageError, match=r"x.yaml:2: grafana.url: is no address of a Grafana; write it"
+    ) as told:
+        validate(parse(f"name: x\ngrafana: {{url: '{url}'}}\n", "x.yaml"), Deployment)
+    assert "s3cret" not in str(told.value)
 
 
 def test_the_defaults_on_the_page_are_the_codes() -> None:
