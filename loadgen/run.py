@@ -17,6 +17,7 @@ from types import FrameType
 from typing import Any
 
 from loadgen.live_view import View, line
+from loadgen.moments import Moment, Moments
 from loadgen.prepare import Request, default_folder, prepare
 from loadgen.results import Result, conclude
 from loadgen.run_folder import RunFolder
@@ -52,11 +53,12 @@ def run_load(  # noqa: PLR0913 - what `teapot load run` offers, each by its name
     exporter_port: str = "auto",
     discovery: Path | None = None,
     stopped: Callable[[], bool] = lambda: False,
+    told: Callable[[Moment], None] = lambda moment: None,
 ) -> LoadResult:
     """Probe, prepare, send, summarize. Ctrl-C, SIGTERM or `stopped` end the sending, not the summary.
 
     `processes` is how many send; `exporter_port` is a number, `auto` or `off`; `discovery` is the folder
-    where Prometheus is told of it.
+    where Prometheus is told of it; `told` hears of begin, stages and end as they come, and must not block.
     Exit codes of the result: 0, 3 (invalid), 130 and 143 (ended by a signal; 130 also by `stopped`).
     Raises: TeapotError where nothing could be measured.
     """
@@ -69,20 +71,30 @@ def run_load(  # noqa: PLR0913 - what `teapot load run` offers, each by its name
         metrics_urls=tuple(metrics_urls),
     )
     folder = prepare(request, say=console.say)
+    timetable = folder.timetable()
     console.say(
-        f"{len(folder.timetable())} requests prepared in {format_duration(time.monotonic() - began)},"
+        f"{len(timetable)} requests prepared in {format_duration(time.monotonic() - began)},"
         f" sending: {folder.path}"
     )
-    with _sigterm_raises():
-        sender = Sender(
-            folder,
-            api_key=request.target.api_key,
-            processes=processes,
-            exporter_port=exporter_port,
-            discovery=discovery,
-        )
-        signalled = _send(sender, console=console, stopped=stopped)
-    result = conclude(folder)
+    moments = Moments.of(workload, request.target.url, timetable)
+    del timetable  # it may be large, and the run long
+    told(moments.begin(time.time()))
+    result = None
+    try:
+        with _sigterm_raises():
+            sender = Sender(
+                folder,
+                api_key=request.target.api_key,
+                processes=processes,
+                exporter_port=exporter_port,
+                discovery=discovery,
+            )
+            progress = _Progress(console, lambda shown: _tell(moments.seen(shown, time.time()), told))
+            signalled = _send(sender, progress, stopped=stopped)
+        moments.sent(time.time())
+        result = conclude(folder)
+    finally:
+        told(moments.ended(result.summary if result else None, time.time()))
     return _load_result(folder, result, signalled)
 
 
@@ -90,13 +102,17 @@ def _load_result(folder: RunFolder, result: Result, signalled: int | None) -> Lo
     return LoadResult(result.summary, folder.path, signalled or result.exit_code, result.table)
 
 
-def _send(sender: Sender, *, console: Console, stopped: Callable[[], bool]) -> int | None:
+def _tell(moments: Iterator[Moment], told: Callable[[Moment], None]) -> None:
+    for moment in moments:
+        told(moment)
+
+
+def _send(sender: Sender, progress: _Progress, *, stopped: Callable[[], bool]) -> int | None:
     """Wait for the child; the exit code of the signal that ended it early, None if nothing did."""
-    progress = _Progress(console)
     try:
         return None if sender.wait(stopped=stopped, progress=progress.show) else EXIT_SIGINT
     except KeyboardInterrupt:
-        console.say("stopping: requests in flight may end (once more Ctrl-C cuts them)")
+        progress.console.say("stopping: requests in flight may end (once more Ctrl-C cuts them)")
         return EXIT_SIGINT
     except Interrupted as interrupted:
         return interrupted.exit_code
@@ -109,10 +125,12 @@ class _Progress:
     """A line rewritten on a terminal; elsewhere one every ten seconds."""
 
     console: Console
+    seen: Callable[[View], None]
     _said: float = field(default_factory=time.monotonic)
 
     def show(self, shown: View) -> None:
         """Tell how the run goes."""
+        self.seen(shown)
         self.console.progress(line(shown))
         if time.monotonic() - self._said >= SAY_EVERY_S and not self.console.err.isatty():
             self._said = time.monotonic()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from serving.console import Console
 from serving.errors import EXIT_INVALID_MEASUREMENT, EXIT_OK, EXIT_SIGINT, UsageError
 
 if TYPE_CHECKING:
+    from loadgen.moments import Moment
     from loadgen.run import LoadResult
     from loadgen.searching import Search
     from loadgen.workload import Workload
@@ -43,21 +45,29 @@ def _run(args: argparse.Namespace, console: Console) -> int:
     from loadgen.run import run_load
     from loadgen.target import key_from
 
-    result = run_load(
-        workload=load_workload(args.workload),
-        target=args.target,
-        console=console,
-        out=args.out,
-        metrics_urls=args.metrics,
-        api_key=key_from(os.environ),
-        processes=args.processes,
-        exporter_port=args.exporter_port,
-        discovery=_discovery(),
-    )
+    with _marked(args, console) as told:
+        result = run_load(
+            workload=load_workload(args.workload),
+            target=args.target,
+            console=console,
+            out=args.out,
+            metrics_urls=args.metrics,
+            api_key=key_from(os.environ),
+            processes=args.processes,
+            exporter_port=args.exporter_port,
+            discovery=_discovery(),
+            told=told,
+        )
     console.result(result.table)
     console.document(result.summary | {"folder": str(result.folder)})
     console.say(f"files: {result.folder} (open {result.folder / 'report.html'})")
     return result.exit_code
+
+
+def _marked(args: argparse.Namespace, console: Console) -> AbstractContextManager[Callable[[Moment], None]]:
+    from deploy.load_marking import marked_load
+
+    return marked_load(args.grafana, args.grafana_token_file, args.deployment, console.say, os.environ)
 
 
 def _discovery() -> Path:
@@ -118,8 +128,9 @@ def _search(
     from loadgen.searching import search, searched_key
 
     wanted, ended = _wanted(args), [EXIT_SIGINT]
-    measure = _measure(args, console, run_load or _runner(), ended)
-    finished, trials = search(wanted, args.out, measure, console.say)
+    with _marked(args, console) as told:
+        measure = _measure(args, console, run_load or _runner(), ended, told)
+        finished, trials = search(wanted, args.out, measure, console.say)
     key = searched_key(wanted.workload)
     console.result(search_table(key, trials, finished, goodput=args.goodput))
     console.document(
@@ -169,7 +180,11 @@ def _wanted(args: argparse.Namespace) -> Search:
 
 
 def _measure(
-    args: argparse.Namespace, console: Console, run_load: Callable[..., LoadResult], ended: list[int]
+    args: argparse.Namespace,
+    console: Console,
+    run_load: Callable[..., LoadResult],
+    ended: list[int],
+    told: Callable[[Moment], None],
 ) -> Callable[[Workload, Path], dict[str, Any] | None]:
     """A function that runs one load; where a signal ended it, its exit code is left in `ended`."""
     from loadgen.target import key_from
@@ -185,6 +200,7 @@ def _measure(
             processes=args.processes,
             exporter_port=args.exporter_port,
             discovery=_discovery(),
+            told=told,
         )
         if result.exit_code not in (EXIT_OK, EXIT_INVALID_MEASUREMENT):
             ended[0] = result.exit_code

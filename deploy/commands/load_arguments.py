@@ -59,11 +59,29 @@ def _sending(parser: argparse.ArgumentParser) -> None:
         help="an engine's /metrics, read every second (repeat for several engines)",
     )
     _processes(parser)
+    _grafana(parser)
     parser.add_argument(
         "--exporter-port",
         default="auto",
         metavar="PORT",
         help="port of the generator's own /metrics while it sends: a number, auto or off (default: auto)",
+    )
+
+
+def _grafana(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--grafana",
+        metavar="URL",
+        help="mark begin, stages and end on its boards (default: GRAFANA_URL, or nowhere)",
+    )
+    parser.add_argument(
+        "--grafana-token-file",
+        type=Path,
+        metavar="FILE",
+        help="a file with a service account's token (default: GRAFANA_TOKEN)",
+    )
+    parser.add_argument(
+        "--deployment", metavar="NAME", help="whose boards are to show these marks, beside Load test"
     )
 
 
