@@ -14,6 +14,7 @@ from deploy.plan_calibration import calibrate
 from deploy.plan_cpu import cpu_device
 from deploy.plan_inputs import drafting, lengths, read_shape
 from deploy.planning import gpu_of
+from serving.config.document import Document
 from serving.config.layout import engine_slots, ranks
 from serving.config.load import load_deployment
 from serving.config.revisions import require_engines
@@ -29,6 +30,8 @@ from serving.modes.speculative import Speculative
 from serving.planner.fit import Facts, Model, Place, deployment_ask
 from serving.planner.plan import Plan, make_plan
 
+NOT_PREDICTED = "what speculation gains is not predicted: give its measured --acceptance(-by-position)"
+
 
 def facts() -> Facts:
     """All tables that a plan needs."""
@@ -39,8 +42,9 @@ def plan_file(args: argparse.Namespace) -> Plan:
     """The plan of one engine of a deployment file. Raises: UsageError with file and key."""
     deployment, document = load_deployment(args.file, args.set)
     require_engines(deployment, document, "plan")
-    folder = Path(args.file).parent
-    ask, _ = deployment_ask(deployment, _model(deployment, folder), _place(args, deployment), facts())
+    args = _with_drafts(args, deployment)
+    model = _model(deployment, document, Path(args.file).parent)
+    ask, _ = deployment_ask(deployment, model, _place(args, deployment), facts())
     ask = replace(
         ask,
         users=args.users,
@@ -48,21 +52,38 @@ def plan_file(args: argparse.Namespace) -> Plan:
         efficiency=args.efficiency,
         link_bytes_per_s=args.link * 1e9 if args.link else None,
     )
+    if _speculative(deployment)[1] and not args.speculate:
+        ask = replace(ask, shape=replace(ask.shape, notes=(*ask.shape.notes, NOT_PREDICTED)))
     if args.run:
         ask = calibrate(ask, args.run)
     return make_plan(replace(ask, drafting=drafting(args, ask)), overheads())
 
 
-def _model(deployment: Deployment, folder: Path) -> Model:
-    shape, checkpoint = read_shape(_local(deployment.model, folder, "model"))
-    mode = next((mode for mode in deployment.modes if isinstance(mode, Speculative)), None)
+def _model(deployment: Deployment, document: Document, folder: Path) -> Model:
+    shape, checkpoint = read_shape(_local(deployment.model, folder, document.where(("model",))))
+    index, mode = _speculative(deployment)
     draft = None
     if mode and mode.model and mode.method == "draft_model":
-        draft = read_shape(_local(mode.model, folder, "modes[].model"))[0]
+        where = document.where(("modes", index, "model"))
+        draft = read_shape(_local(mode.model, folder, where))[0]
     return Model(shape, checkpoint, draft)
 
 
-def _local(model: str, folder: Path, key: str) -> str:
+def _speculative(deployment: Deployment) -> tuple[int, Speculative | None]:
+    found = ((at, mode) for at, mode in enumerate(deployment.modes) if isinstance(mode, Speculative))
+    return next(found, (0, None))
+
+
+def _with_drafts(args: argparse.Namespace, deployment: Deployment) -> argparse.Namespace:
+    """The options, with the tokens that the file drafts where an acceptance is given without them."""
+    _, mode = _speculative(deployment)
+    told = args.acceptance is not None or args.acceptance_by_position
+    if mode is None or args.speculate or not told:
+        return args
+    return argparse.Namespace(**{**vars(args), "speculate": mode.tokens})
+
+
+def _local(model: str, folder: Path, where: str) -> str:
     path = (folder / Path(model).expanduser()).resolve()
     if path.is_dir():
         return str(path)
@@ -70,7 +91,7 @@ def _local(model: str, folder: Path, key: str) -> str:
         return model
     raise UsageError(
         f"'{model}' is not a folder on this machine, so its config.json cannot be read",
-        where=key,
+        where=where,
         fix="copy its config.json into a folder and use --set model=FOLDER, or --model FOLDER --gpu NAME",
     )
 

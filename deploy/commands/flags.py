@@ -181,8 +181,10 @@ def _model(model: str, here: Path) -> tuple[str, str, Mapping[str, Any] | None]:
 
     A relative folder starts at the deployment file's own (`here`).
     """
-    if model in model_configs():
-        return model, f"<folder of {model}>", model_configs()[model]
+    known = model_configs().get(model)
+    if known is not None:
+        # A hub's id stands for itself; the embedded model will have a folder.
+        return model, model if "/" in model else f"<folder of {model}>", known
     folder = here / Path(model).expanduser()
     config = folder / "config.json"
     if not config.is_file():

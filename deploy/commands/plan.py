@@ -14,7 +14,7 @@ from typing import Any
 from deploy.plan_inputs import measured, read_shape
 from deploy.planning import VERSION, build_ask, gpu_of, model_ask, prices, variants
 from serving.console import Console
-from serving.errors import EXIT_FAILED, EXIT_OK, Failed, UsageError
+from serving.errors import EXIT_FAILED, EXIT_OK, Failed, Problem, UsageError
 from serving.facts.load import gpus, kv_formats, latent_storage, overheads, weight_storage
 from serving.planner.advise import Advice, Choices, advise
 from serving.planner.ask import Ask
@@ -25,6 +25,27 @@ from serving.planner.plan import Plan, make_plan
 from serving.planner.text import caches_text, compare_text, plan_text
 from serving.planner.weights import weight_bytes
 
+_PARALLEL = "use its mode parallel"
+OF_THE_FILE: Mapping[str, str] = {
+    "device": "use --set engine.device=cpu",
+    "count": _PARALLEL,
+    "tensor": _PARALLEL,
+    "pipeline": _PARALLEL,
+    "data": _PARALLEL,
+    "expert": _PARALLEL,
+    "weight_format": "use its mode quantized_weights",
+    "kv_format": "use its mode quantized_kv",
+    "max_model_len": "use --set engine.max_model_len=N",
+    "max_num_seqs": "use --set engine.max_num_seqs=N",
+    "max_num_batched_tokens": "use --set engine.args.max-num-batched-tokens=N",
+    "gpu_memory_utilization": "use --set engine.gpu_memory_utilization=X",
+    "kv_cache_memory": "use --set engine.kv_cache_memory=SIZE",
+    "enforce_eager": "use --set engine.args.enforce-eager=true",
+    "vllm_version": "use --set engine.version=X",
+    "draft": "use its mode speculative",
+    "compare": "compare models: --model DIR --compare",
+}
+"""What only --model has, and where a deployment file says it."""
 AXES = ("formats", "gpus", "counts")
 CACHE_FORMATS = ("bf16", "fp8", "int4_per_token_head")
 """16, 8 and 4 bits, as many models' caches are compared in."""
@@ -109,10 +130,8 @@ def run(args: argparse.Namespace, console: Console) -> int:
     if bool(args.file) == bool(args.model):
         fix = "teapot plan FILE, or teapot plan --model DIR --gpu h100-sxm"
         raise UsageError("give a deployment file or a model", where="FILE, --model", fix=fix)
-    if args.file and args.device:
-        fix = f"--set engine.device={args.device}"
-        raise UsageError("the device is the file's to say", where="--device", fix=fix)
     if args.file:
+        _nothing_that_the_file_says(args)
         from deploy.plan_file import plan_file
 
         return _answer(plan_file(args), args, console)
@@ -121,6 +140,17 @@ def run(args: argparse.Namespace, console: Console) -> int:
     if args.compare is not None:
         return _compare(args, console)
     return _answer(make_plan(model_ask(args, args.model[0], gpu_of(args)), overheads()), args, console)
+
+
+def _nothing_that_the_file_says(args: argparse.Namespace) -> None:
+    """Refuse options that would be dropped. Raises: UsageError with all of them."""
+    problems = [
+        Problem("a deployment file says this itself", f"--{name.replace('_', '-')}", fix)
+        for name, fix in OF_THE_FILE.items()
+        if getattr(args, name) not in (None, False, "auto")
+    ]
+    if problems:
+        raise UsageError.of(problems)
 
 
 def _answer(plan: Plan, args: argparse.Namespace, console: Console) -> int:
@@ -157,6 +187,8 @@ def _compare(args: argparse.Namespace, console: Console) -> int:
     shape, checkpoint = read_shape(args.model[0])
     known = prices(args.price)
     axes = args.compare or ["formats"]
+    if "gpus" in axes and args.device == "cpu":
+        raise UsageError("compares kinds of GPUs", where="--compare gpus", fix="leave --device cpu out")
     first = next(iter(gpus().values())) if "gpus" in axes and not args.gpu else gpu_of(args)
     rows: list[Variant] = []
     for label, options, gpu in variants(args, first, axes):

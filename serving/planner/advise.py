@@ -30,6 +30,8 @@ KV_RISK = {
 WEIGHT_CHOICES = ("fp8_per_block", "fp8", "awq")
 MOST_UTILIZATION = 0.95
 LEAST_LEN = 1024
+MORE = (4, 8)
+"""Times as many devices that are tried where nothing fits yet; twice is always tried."""
 DISCOUNT = (1.0, 1.1, 1.4)
 """By how much a gain is divided for its risk to answers: an order of ours, not a fact."""
 
@@ -201,7 +203,9 @@ def _lengths(plan: Plan, choices: Choices) -> Iterator[Change]:
     longest = plan.pool.longest(plan.capacity.blocks, users, ask.max_model_len)
     half = ask.max_model_len // 2
     for length in dict.fromkeys((longest // 256 * 256 or longest, half)):
-        if LEAST_LEN <= length < ask.max_model_len and ask.lengths is None:
+        # With a workload its lengths count; a shorter limit then helps only an engine that cannot start.
+        wanted = ask.lengths is None or (not plan.fits and length >= ask.lengths.p95_tokens)
+        if LEAST_LEN <= length < ask.max_model_len and wanted:
             yield Change(
                 f"max_model_len {length:,}",
                 f"--max-model-len {length}",
@@ -262,6 +266,8 @@ def _devices(plan: Plan, choices: Choices) -> Iterator[Change]:
     spread = {"tensor": replace(ranks, tensor=ranks.tensor * 2), "data": replace(ranks, data=ranks.data * 2)}
     if ranks.tensor > 1 and ranks.tensor % 2 == 0:
         spread["copies"] = Ranks(ranks.tensor // 2, ranks.pipeline, ranks.data * 2, ranks.expert)
+    if not plan.fits:
+        spread |= {str(times): replace(ranks, tensor=ranks.tensor * times) for times in MORE}
     for changed in spread.values():
         words = f"tensor: {changed.tensor}, pipeline: {changed.pipeline}, data: {changed.data}"
         flags = f"--tensor-parallel-size {changed.tensor}"

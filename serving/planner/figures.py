@@ -151,6 +151,7 @@ def document(plan: Plan, overheads: Overheads) -> dict[str, Any]:
         "gpu": ask.gpu.name if ask.gpu and ask.device != "cpu" else None,
         "device": ask.device,
         "vllm_version": ask.version,
+        "engines": ask.engines,
         "devices": ask.ranks.devices,
         "tensor": ask.ranks.tensor,
         "pipeline": ask.ranks.pipeline,

@@ -138,6 +138,7 @@ def deployment_ask(deployment: Deployment, model: Model, place: Place, facts: Fa
         graphs="--enforce-eager" not in flags,
         checkpoint=model.checkpoint if _stored(deployment, model.shape) else None,
         draft_shape=model.draft,
+        engines=engines,
     )
     return ask, engines
 

@@ -11,51 +11,71 @@ from html import escape
 
 from serving.facts.overheads import Overheads
 from serving.planner.advise import Advice
+from serving.planner.figure import Figure
 from serving.planner.figures import figures
 from serving.planner.picture import capacity_points, memory_parts
 from serving.planner.plan import Plan
-from serving.planner.text import verdict
+from serving.planner.text import NO_CHANGE, question, verdict, worded
 
 COLOURS = {"weights": "#3b5b92", "overhead": "#b08a3e", "KV cache": "#4f8f6b", "free": "#dddddd"}
 WIDTH, HEIGHT, MARGIN = 720, 260, 60
 STYLE = """body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222}
 table{border-collapse:collapse;width:100%}
 td,th{border-bottom:1px solid #ddd;padding:.25rem .5rem;text-align:left}
-td.n{text-align:right;font-variant-numeric:tabular-nums}small{color:#666}svg{max-width:100%}"""
+td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}small{color:#666}svg{max-width:100%}"""
 
 
 def plan_page(plan: Plan, overheads: Overheads, advice: Sequence[Advice]) -> str:
     """The whole page."""
     named = figures(plan, overheads)
     rows = "".join(
-        f"<tr><td>{escape(name)}</td><td class=n>{_number(figure.value)}</td><td>{escape(figure.unit)}</td>"
+        f"<tr><td>{escape(name)}</td><td class=n>{_number(figure)}</td><td>{escape(_unit(figure))}</td>"
         f"<td>{figure.kind}</td><td><small>{escape(figure.source)}</small></td></tr>"
         for name, figure in named.items()
     )
-    changes = "".join(
-        f"<tr><td>{escape(each.title)}</td><td><code>{escape(each.flags)}</code></td>"
-        f"<td class=n>{each.users_before:,} &rarr; {each.users:,}</td><td>{escape(each.risk)}</td></tr>"
-        for each in advice
-    )
     name = escape(plan.ask.shape.name)
+    asked = "<br>".join(escape(line) for line in question(plan.ask))
     limits = "".join(f"<li>{escape(limit.what)}</li>" for limit in plan.limits)
+    notes = "".join(f"<li>{escape(note)}</li>" for note in plan.ask.shape.notes)
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Plan of {name}</title>'
-        f"<style>{STYLE}</style><h1>{name}</h1><p><b>{escape(verdict(plan))}</b></p>"
-        f"<ul>{limits}</ul><h2>Memory of a device</h2>{memory_svg(plan)}<h2>Users against context</h2>"
-        f"{capacity_svg(plan)}<h2>What would change it</h2>"
-        f"<table><tr><th>change<th>flags<th>users<th>quality risk</tr>{changes}</table>"
-        f"<h2>Figures</h2><table><tr><th>name<th>value<th>unit<th>kind<th>source</tr>{rows}</table>"
-        "</html>\n"
+        f"<style>{STYLE}</style><h1>{name}</h1><p><b>{escape(verdict(plan))}</b></p><p>{asked}</p>"
+        f"<ul>{limits}</ul><h2>Memory of a device</h2>{memory_svg(plan)}"
+        f"<h2>Users that the KV cache holds, by tokens of each</h2>{capacity_svg(plan)}"
+        f"<h2>What would change it, best first (predicted)</h2>{_changes(plan, advice)}"
+        f"<h2>Figures</h2><table><tr><th>name<th class=n>value<th>unit<th>kind<th>source</tr>{rows}</table>"
+        + (f"<h2>Notes</h2><ul>{notes}</ul>" if notes else "")
+        + "</html>\n"
     )
+
+
+def _changes(plan: Plan, advice: Sequence[Advice]) -> str:
+    if not advice:
+        return f"<p>{'Nothing that is tried.' if plan.fits else NO_CHANGE}</p>"
+    rows = "".join(
+        f"<tr><td>{escape(each.title)}</td><td><code>{escape(each.flags)}</code></td>"
+        f"<td class=n>{each.users_before:,} &rarr; {each.users:,}</td>"
+        f"<td class=n>{_floors(each)}</td><td>{escape(each.risk)}</td></tr>"
+        for each in advice
+    )
+    head = "<tr><th>change<th>flags<th class=n>users<th class=n>TPOT floor<th>risk</tr>"
+    return f"<table>{head}{rows}</table>"
+
+
+def _floors(advice: Advice) -> str:
+    before, after = advice.decode_floor_before_s, advice.decode_floor_s
+    if not before or not after or abs(after / before - 1) < 0.001:
+        return "same"
+    return f"{before * 1e3:.2f} &rarr; {after * 1e3:.2f} ms"
 
 
 def memory_svg(plan: Plan) -> str:
     """The stacked bar."""
     total = max(plan.budget.total_bytes, sum(size for _, size in memory_parts(plan)), 1)
     left, parts = 0.0, []
-    for number, (name, size) in enumerate(memory_parts(plan)):
-        wide = size / total * WIDTH
+    there = [(name, size) for name, size in memory_parts(plan) if size]
+    for number, (name, size) in enumerate(there):
+        wide = max(size / total * WIDTH, 2.0)
         parts.append(f'<rect x="{left:.1f}" y="0" width="{wide:.1f}" height="36" fill="{COLOURS[name]}"/>')
         parts.append(
             f'<rect x="{number * 180}" y="48" width="12" height="12" fill="{COLOURS[name]}"/>'
@@ -93,7 +113,17 @@ def _short(tokens: int) -> str:
     return f"{tokens // 1024}k" if tokens >= 1024 else str(tokens)
 
 
-def _number(value: float | None) -> str:
-    if value is None:
+def _number(figure: Figure) -> str:
+    if figure.value is None:
         return "-"
-    return f"{value:,}" if isinstance(value, int) else f"{value:.6g}"
+    band = ""
+    if figure.low is not None and figure.high is not None and figure.low != figure.high:
+        band = f"<br><small>{worded(figure.low, figure.unit)} to {worded(figure.high, figure.unit)}</small>"
+    return worded(figure.value, figure.unit) + band
+
+
+def _unit(figure: Figure) -> str:
+    """The unit, and for bytes, which are shown in GiB, the exact number of them."""
+    if figure.unit == "bytes" and figure.value is not None:
+        return f"{figure.value:,} bytes"
+    return "" if figure.unit == "s" else figure.unit

@@ -29,16 +29,14 @@ def memory_bar(plan: Plan) -> list[str]:
     """One bar of a device's memory and its legend. What exceeds the memory is drawn beyond its end."""
     parts = memory_parts(plan)
     scale = WIDTH / max(plan.budget.total_bytes, 1)
-    drawn = ""
-    for (_, size), (_, sign) in zip(parts, PARTS, strict=True):
-        drawn += sign * round(size * scale)
-    end = plan.budget.total_bytes
-    bar = drawn[:WIDTH].ljust(WIDTH) + "|" + ("█ too much" if plan.budget.missing_bytes else "")
-    legend = "   ".join(
-        f"{sign} {name} {size / 1024**3:.2f} GiB"
-        for (name, size), (_, sign) in zip(parts, PARTS, strict=True)
-    )
-    return [f"{bar} {end / 1024**3:.2f} GiB a device", legend]
+    drawn, legend = "", []
+    for (name, size), (_, sign) in zip(parts, PARTS, strict=True):
+        # A part that is there is seen, however small; the last one takes what rounding left.
+        drawn += sign * max(round(size * scale), int(size > 0))
+        legend += [f"{sign} {name} {size / 1024**3:.2f} GiB"] if size else []
+    bar = drawn[:WIDTH].ljust(WIDTH, drawn[-1:]) + "|"
+    over = f"█ {plan.budget.missing_bytes / 1024**3:.2f} GiB beyond" if plan.budget.missing_bytes else ""
+    return [f"{bar}{over} {plan.budget.total_bytes / 1024**3:.2f} GiB a device", "   ".join(legend)]
 
 
 def capacity_points(plan: Plan) -> list[tuple[int, int]]:
@@ -53,8 +51,10 @@ def capacity_chart(plan: Plan) -> list[str]:
     """Users against context, a line each; the bar is on a scale of powers of two."""
     points = capacity_points(plan)
     longest = max((users for _, users in points), default=0).bit_length() or 1
+    if not any(users for _, users in points):
+        return ["users that the KV cache holds: none, at any length"]
     lines = ["users that the KV cache holds, by tokens of each"]
     for tokens, users in points:
         bar = "░" * round(WIDTH / 2 * users.bit_length() / longest)
-        lines.append(f"{tokens:>11,} {users:>9,} {bar}")
+        lines.append(f"{tokens:>11,} {users:>9,} {bar}".rstrip())
     return lines

@@ -19,6 +19,7 @@ from serving.planner.plan import Plan
 if TYPE_CHECKING:
     from serving.planner.compare import CacheRow, Row
 
+NO_CHANGE = "no single change that is tried would make it fit: use more or larger devices, or another model"
 SHOWN = (
     ("parameters", "params_total"),
     ("active for a token", "params_active"),
@@ -56,15 +57,9 @@ def plan_text(
 ) -> str:
     """The whole answer; advice as flags of vLLM or, `by_keys`, as keys of a deployment file."""
     named = {**figures(plan, overheads), **(measured or {})}
-    ask = plan.ask
     lines = [
         verdict(plan),
-        f"  {ask.shape.name}: {ask.shape.architecture}, {ask.shape.kind}, weights {ask.weights.name}, "
-        f"KV cache {ask.cache.name}",
-        f"  {_counted(ask)}, tensor {ask.ranks.tensor}, pipeline {ask.ranks.pipeline}, data {ask.ranks.data}",
-        f"  vLLM {ask.version}, max_model_len {ask.max_model_len:,}, "
-        f"max_num_seqs {ask.batch.max_num_seqs:,}, "
-        f"max_num_batched_tokens {ask.batch.max_num_batched_tokens:,}",
+        *(f"  {line}" for line in question(plan.ask)),
         *(f"  limit: {limit.what}" for limit in plan.limits),
         "",
         *_block(named, SHOWN),
@@ -77,13 +72,15 @@ def plan_text(
     if plan.transfer:
         lines += [f"  transfer takes {plan.transfer.share_of_prefill:.2f} of the prefill's own floor"]
     lines += ["", *memory_bar(plan), "", *capacity_chart(plan)]
+    if not advice and not plan.fits:
+        lines += ["", NO_CHANGE]
     if advice:
         lines += [
             "",
             "what would change it, best first (predicted)",
             *(line for each in advice for line in _advice(each, by_keys=by_keys)),
         ]
-    lines += [f"note: {note}" for note in ask.shape.notes]
+    lines += [f"note: {note}" for note in plan.ask.shape.notes]
     return "\n".join(lines)
 
 
@@ -98,6 +95,19 @@ def verdict(plan: Plan) -> str:
     if budget.missing_bytes:
         return f"does not fit: {budget.missing_bytes / 1024**3:.2f} GiB too much on each device"
     return f"does not fit: {next(limit.what for limit in plan.limits if limit.blocks)}"
+
+
+def question(ask: Ask) -> list[str]:
+    """What is planned, where and how, in a few lines."""
+    ranks, batch = ask.ranks, ask.batch
+    lines = [
+        f"{ask.shape.name}: {ask.shape.architecture}, {ask.shape.kind}, weights {ask.weights.name}, "
+        f"KV cache {ask.cache.name}",
+        f"{_counted(ask)}, tensor {ranks.tensor}, pipeline {ranks.pipeline}, data {ranks.data}",
+        f"vLLM {ask.version}, max_model_len {ask.max_model_len:,}, max_num_seqs {batch.max_num_seqs:,}, "
+        f"max_num_batched_tokens {batch.max_num_batched_tokens:,}",
+    ]
+    return [*lines, f"one of {ask.engines} engines; all that follows is of one"] if ask.engines > 1 else lines
 
 
 def _unknown(plan: Plan, named: Mapping[str, Figure]) -> list[str]:
@@ -126,17 +136,20 @@ def _block(named: dict[str, Figure], shown: Sequence[tuple[str, str]]) -> list[s
             continue
         band = ""
         if figure.low is not None and figure.high is not None and figure.low != figure.high:
-            band = f"  ({_value(figure.low, figure.unit)} to {_value(figure.high, figure.unit)})"
-        lines.append(f"  {title:<26}{_value(figure.value, figure.unit):>16}  {figure.kind}{band}")
+            band = f"  ({worded(figure.low, figure.unit)} to {worded(figure.high, figure.unit)})"
+        lines.append(f"  {title:<26}{worded(figure.value, figure.unit):>16}  {figure.kind}{band}")
     return lines
 
 
-def _value(value: float, unit: str) -> str:
+def worded(value: float, unit: str) -> str:
+    """A figure as people say it: 14.96 GiB, 4.561 ms, 448,256."""
     if unit == "bytes":
         return f"{value / 1024**3:.2f} GiB" if value >= 10 * 1024**2 else f"{value:,.0f} B"
     if unit == "s":
-        return f"{value * 1e3:.3f} ms" if value < 1 else f"{value:.2f} s"
-    return f"{value:,.0f}"
+        return (
+            f"{value * 1e3:.3f} ms" if value < 1 else f"{value:,.2f} s" if value < 1000 else f"{value:,.0f} s"
+        )
+    return f"{value:,.0f}" if value == int(value) else f"{value:,.2f}"
 
 
 def _speculation(plan: Plan) -> list[str]:
@@ -163,10 +176,11 @@ def _advice(advice: Advice, *, by_keys: bool) -> list[str]:
 
 
 def compare_text(rows: Sequence[Row]) -> str:
-    """The table of a comparison."""
+    """The table of a comparison; a column of costs where there are prices."""
     width = max([len(row.label) for row in rows] + [5])
+    priced = any(row.price_per_hour is not None for row in rows)
     head = f"{'':<{width}} {'fits':>5} {'devices':>8} {'users':>9} {'a device':>9}"
-    lines = [f"{head} {'KV tokens':>13} {'TPOT floor':>11} {'cost':>8}"]
+    lines = [f"{head} {'KV tokens':>13} {'TPOT floor':>11}" + f" {'a user-hour':>12}" * priced]
     for row in rows:
         plan = row.plan
         tokens = f"{plan.capacity.tokens:,}" if plan else "-"
@@ -175,7 +189,7 @@ def compare_text(rows: Sequence[Row]) -> str:
         fits = "yes" if plan and plan.fits else "no"
         lines.append(
             f"{row.label:<{width}} {fits:>5} {row.devices:>8} {row.users:>9,} {row.users_per_device:>9,.1f} "
-            f"{tokens:>13} {floor:>11} {cost:>8}"
+            f"{tokens:>13} {floor:>11}" + f" {cost:>12}" * priced
         )
     lines += [f"{row.label}: {row.problem}" for row in rows if row.problem]
     return "\n".join(lines)

@@ -49,3 +49,28 @@ def test_a_file_that_starts_no_engine_has_nothing_to_plan(tmp_path: Path) -> Non
     text = "revisions: [{name: there, urls: ['http://10.0.0.7:8000/v1']}]\n"
     with pytest.raises(UsageError, match=r"d.yaml:2: revisions: .* no engine to plan"):
         plan_file(options(write(tmp_path, text)))
+
+
+def test_a_model_or_draft_that_is_not_here_is_named_by_its_line(tmp_path: Path) -> None:
+    draft = "modes:\n  - {kind: speculative, method: draft_model, model: org/draft, tokens: 3}\n"
+    with pytest.raises(UsageError, match=r"d\.yaml:3: modes\[0\]\.model: 'org/draft' is not a folder"):
+        plan_file(options(write(tmp_path, draft), "--gpu", "l4"))
+    with pytest.raises(UsageError, match=r"d\.yaml:2: model: 'org/name'"):
+        plan_file(options(write(tmp_path, "model: org/name\n"), "--gpu", "l4"))
+
+
+def test_the_file_tells_how_many_tokens_are_drafted_and_the_options_how_many_are_kept(tmp_path: Path) -> None:
+    mode = "{kind: speculative, method: ngram, tokens: 4, prompt_lookup_max: 4, prompt_lookup_min: 2}"
+    file = write(tmp_path, f"engine: {{max_model_len: 2048}}\nmodes:\n  - {mode}\n")
+    told = plan_file(options(file, "--gpu", "l4", "--acceptance", "0.5"))
+    # 1 + 0.5 + 0.25 + 0.125 + 0.0625
+    assert told.gains[0].tokens_per_step == pytest.approx(1.9375)
+    untold = plan_file(options(file, "--gpu", "l4"))
+    assert untold.gains == ()
+    assert "not predicted: give its measured --acceptance" in untold.ask.shape.notes[-1]
+
+
+def test_the_plan_is_of_one_of_several_engines(tmp_path: Path) -> None:
+    found = plan_file(options(write(tmp_path, "engine: {max_model_len: 2048}\nreplicas: 3\n"), "--gpu", "l4"))
+    assert found.ask.engines == 3
+    assert plan_file(options(write(tmp_path, ""), "--gpu", "l4")).ask.engines == 1

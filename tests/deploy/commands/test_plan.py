@@ -109,3 +109,36 @@ def test_an_answer_about_a_file_waits_only_for_what_reads_it(tmp_path: Path) -> 
     own = ("serving.engine.models", "serving.engine.pip", "serving.gateway", "serving.planner.compare")
     own += ("serving.planner.check", "serving.facts.messages", "serving.facts.metrics", "loadgen")
     assert not found & (SERVERS | set(own))
+
+
+def test_what_a_file_says_itself_is_not_dropped_but_refused_with_its_key(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "d.yaml"
+    file.write_text("name: d\n")
+    words = "--gpu l4 --kv-format fp8 --max-model-len 4096 --expert --compare"
+    assert main(["plan", str(file), *words.split()]) == 2
+    said = capsys.readouterr().err
+    assert "--kv-format: a deployment file says this itself; use its mode quantized_kv" in said
+    assert "--max-model-len" in said
+    assert "--expert" in said
+    assert "--compare" in said
+
+
+def test_a_model_is_planned_for_this_machines_cpu(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["plan", "--model", model, "--device", "cpu", "--bandwidth", "20", "--flops", "1", "--json"]
+    main([*words, "--max-model-len", "2048", "--kv-cache-memory", "1GiB"])
+    made = json.loads(capsys.readouterr().out)
+    assert (made["device"], made["gpu"]) == ("cpu", None)
+    # 1 GiB in blocks of 128 tokens of 131,072 bytes.
+    assert made["kv_cache_tokens"] == 64 * 128
+    # All but the input embedding is read once, and 2,048 tokens of cache, at 20 GB/s.
+    read = 2 * (8_030_261_248 - 128256 * 4096) + 2048 * 131_072
+    assert made["decode_step_floor_s"] == pytest.approx(read / 20e9)
+    assert made["tpot_calibrated_s"] is None
+
+
+def test_cpu_and_gpus_are_not_mixed(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "--model", model, "--device", "cpu", "--gpu", "l4"]) == 2
+    assert main(["plan", "--model", model, "--device", "cpu", "--compare", "gpus"]) == 2
+    assert "leave" in capsys.readouterr().err

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from fakes.planning import ask, cache_of, facts, plan, shape
 
-from serving.facts.load import overheads, weight_storage
+from serving.facts.load import gpus, overheads, weight_storage
 from serving.planner.advise import advise
+from serving.planner.ask import Lengths
 from serving.planner.plan import make_plan
+from serving.planner.weights import Ranks
 
 
 def test_what_makes_it_fit_comes_first_and_really_fits() -> None:
@@ -46,3 +48,25 @@ def test_more_sequences_are_advised_where_they_are_the_limit() -> None:
     found = advise(plan(max_num_seqs=4), facts().choices, overheads())
     (more,) = (advice for advice in found if advice.flags.startswith("--max-num-seqs"))
     assert (more.users_before, more.users) == (4, 55)
+
+
+def test_where_twice_the_devices_are_too_few_more_are_tried() -> None:
+    mixtral = plan(
+        shape("mistralai/Mixtral-8x7B-v0.1"), gpu=gpus()["l4"], memory_bytes=gpus()["l4"].memory_bytes
+    )
+    fitting = [found for found in advise(mixtral, facts().choices, overheads()) if found.fits]
+    # 87 GiB of weights: four devices of 24 GiB would hold 96 GiB, without room for anything else.
+    assert [found.devices for found in fitting] == [8]
+
+
+def test_a_workload_does_not_hide_that_the_longest_context_keeps_the_engine_from_starting() -> None:
+    lengths = Lengths(8192, 0, 8192, 8192)
+    scout = plan(
+        shape("meta-llama/Llama-4-Scout-17B-16E-Instruct"),
+        ranks=Ranks(4),
+        max_model_len=10_485_760,
+        lengths=lengths,
+    )
+    assert not scout.fits
+    found = advise(scout, facts().choices, overheads())
+    assert any(advice.fits and "--max-model-len" in advice.flags for advice in found)

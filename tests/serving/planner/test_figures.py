@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from fakes.planning import plan, shape
+from dataclasses import replace
 
-from serving.facts.load import overheads
+from fakes.planning import cache_of, plan, shape
+
+from serving.facts.load import gpus, overheads
 from serving.planner.figures import document, figures
 from serving.planner.speculation import Drafting
 
@@ -78,3 +80,15 @@ def test_speculation_tells_where_it_loses() -> None:
     ]
     assert made["loss_from_batch"] is not None
     assert made["by_batch"][0]["batch"] == 1
+
+
+def test_floors_by_assumed_rates_are_labelled_so_and_a_cpu_has_no_range_of_gpus() -> None:
+    rates = replace(gpus()["l4"], rates_kind="default")
+    on_cpu = figures(
+        plan(gpu=rates, device="cpu", version="0.32.0", kv_cache_bytes=2**31, cache=cache_of(device="cpu")),
+        overheads(),
+    )
+    assert on_cpu["decode_step_floor_s"].kind == on_cpu["prefill_floor_s"].kind == "default"
+    assert on_cpu["tpot_calibrated_s"].value is None
+    assert "--run DIR" in on_cpu["tpot_calibrated_s"].source
+    assert on_cpu["device_memory_bytes"].source == "the machine's available memory"

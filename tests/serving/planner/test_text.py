@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from fakes.planning import ask, cache_of, facts, plan, shape
 
-from serving.facts.load import overheads
+from serving.facts.load import gpus, overheads
 from serving.planner.advise import advise
 from serving.planner.compare import Variant, caches, compare
 from serving.planner.figure import Figure
@@ -34,6 +36,37 @@ def test_floors_calibrated_and_measured_stand_side_by_side_and_are_labelled() ->
     ):
         assert line in text
     assert "measured" in text
+
+
+def test_a_cpu_is_named_and_what_is_missing_is_said_with_the_way_to_it() -> None:
+    rates = replace(gpus()["l4"], name="cpu", title="Xeon, 2 cores", rates_kind="default")
+    on_cpu = {"device": "cpu", "version": "0.32.0", "kv_cache_bytes": 2**31, "cache": cache_of(device="cpu")}
+    text = plan_text(plan(gpu=rates, engines=2, **on_cpu), overheads(), [])
+    assert "CPU, 1 rank of Xeon, 2 cores" in text
+    assert "one of 2 engines" in text
+    assert "not calibrated: how much of a CPU's floor is reached" in text
+    assert "TPOT calibrated" not in text
+    assert "no floors: the device's rates are not known" in plan_text(
+        plan(gpu=None, **on_cpu), overheads(), []
+    )
+
+
+def test_advice_is_flags_or_keys_and_tells_only_what_changes() -> None:
+    found = plan()
+    advice = advise(found, facts().choices, overheads())
+    by_flags = plan_text(found, overheads(), advice)
+    by_keys = plan_text(found, overheads(), advice, by_keys=True)
+    assert "KV cache in fp8: --kv-cache-dtype fp8" in by_flags
+    assert "KV cache in fp8: modes: [{kind: quantized_kv, format: fp8}]" in by_keys
+    lines = by_flags.splitlines()
+    shorter = next(at for at, line in enumerate(lines) if "--max-model-len 4096" in line)
+    # Half the context for twice the users; that its floor is told for a shorter context is no gain.
+    assert lines[shorter + 1].strip() == "users 54 -> 109"
+
+
+def test_where_no_single_change_helps_it_is_said() -> None:
+    large = plan(shape("meta-llama/Meta-Llama-3.1-70B"))
+    assert "no single change that is tried would make it fit" in plan_text(large, overheads(), [])
 
 
 def test_a_comparison_is_a_table_with_reasons() -> None:
