@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 from dashboards.grafana_call import ABSENT, GrafanaCalls, GrafanaFailed
@@ -21,6 +21,7 @@ TIMEOUT_S = 10.0
 OLDEST = 11
 """The first major version that draws the boards."""
 _FORBIDDEN = 403
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +80,12 @@ class Grafana:
     def folder(self, uid: str) -> str | None:
         """The title of a folder; None: there is none."""
         found = self._maybe(lambda: self._face.folder.get_folder(quote(uid, safe="")), f"/folders/{uid}")
-        return None if found is None else str(found["title"])
+        return None if found is None else self._read(lambda: str(found["title"]))
 
     def folders(self) -> Mapping[str, str]:
         """The folders at the top: title by uid."""
         listed = self._calls.do(self._face.folder.get_all_folders, "/folders")
-        return {str(one["uid"]): str(one["title"]) for one in listed}
+        return self._read(lambda: {str(one["uid"]): str(one["title"]) for one in listed})
 
     def create_folder(self, uid: str, title: str) -> None:
         """Make a folder. Raises: GrafanaFailed with status 409 or 412 where there is one."""
@@ -96,9 +97,7 @@ class Grafana:
         got = self._maybe(lambda: self._face.dashboard.get_dashboard(quote(uid, safe="")), path)
         if got is None:
             return None
-        board, meta = got["dashboard"], got["meta"]
-        version = board.get("version") or meta.get("version") or 0
-        return Found(board, int(version), meta.get("folderUid") or "", bool(meta.get("provisioned")))
+        return self._read(lambda: _found(got["dashboard"], got["meta"]))
 
     def message(self, uid: str, version: int) -> str:
         """What was said when a version of a board was saved; empty: not the latest, not told."""
@@ -135,7 +134,7 @@ class Grafana:
             if error.status == _FORBIDDEN:
                 return uid
             raise
-        return None if found is None else str(found["name"])
+        return None if found is None else self._read(lambda: str(found["name"]))
 
     def annotate(self, text: str, tags: Sequence[str], *, at_ms: int, until_ms: int | None = None) -> None:
         """Mark a moment, or a time, for all boards that ask for these tags; Unix time in ms."""
@@ -143,6 +142,12 @@ class Grafana:
         self._calls.do(
             lambda: add(time_from=at_ms, time_to=until_ms, tags=list(tags), text=text), "/annotations"
         )
+
+    def _read(self, read: Callable[[], T]) -> T:
+        try:
+            return read()
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise self._calls.no_grafana(f"an answer of another shape ({error!r})") from error
 
     def _ask(self, path: str) -> Any:
         return self._calls.do(lambda: self._face.api.GET(path), path.partition("?")[0])
@@ -154,3 +159,8 @@ class Grafana:
             if error.status == ABSENT:
                 return None
             raise
+
+
+def _found(board: Mapping[str, Any], meta: Mapping[str, Any]) -> Found:
+    version = board.get("version") or meta.get("version") or 0
+    return Found(board, int(version), meta.get("folderUid") or "", bool(meta.get("provisioned")))

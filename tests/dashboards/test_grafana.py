@@ -78,6 +78,13 @@ def test_what_is_not_there_is_none(client: Grafana) -> None:
     assert client.source_name("none") is None
 
 
+@pytest.mark.parametrize("answer", [{}, {"dashboard": {}, "meta": 3}, [1], {"dashboard": None, "meta": {}}])
+def test_an_answer_of_another_shape_is_told(fake: FakeGrafana, client: Grafana, answer: object) -> None:
+    fake.answers["/api/dashboards/uid/a"] = (200, answer)
+    with pytest.raises(GrafanaFailed, match="an answer of another shape"):
+        client.board("a")
+
+
 def test_a_history_that_may_not_be_read_tells_nothing(fake: FakeGrafana, client: Grafana) -> None:
     fake.answers["/api/dashboards/uid/a/versions"] = (403, {"message": "no"})
     assert client.message("a", 1) == ""

@@ -35,3 +35,15 @@ def test_the_document_of_a_new_gateway_is_empty_but_whole() -> None:
     assert GatewayState("demo").document() == {
         "name": "demo", "state": "starting", "revisions": [], "modes": [], "prometheus": None,
     }  # fmt: skip
+
+
+def test_other_weights_are_told_and_the_same_ones_are_not() -> None:
+    state, told = GatewayState("demo"), []
+    for revision in ("old", "new"):
+        state.backends.add(Backend(f"http://{revision}", revision=revision))
+    state.reweighted = lambda: told.append([r.weight for r in state.backends.revisions()])
+    state.set_weights({"old": 3, "new": 1})
+    state.set_weights({"old": 75, "new": 25})
+    with pytest.raises(ValueError, match="all weights are 0"):
+        state.set_weights({"old": 0})
+    assert told == [[0.75, 0.25]]
