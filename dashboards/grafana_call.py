@@ -197,4 +197,4 @@ def _reason(error: BaseException) -> str:
             break
         inner = below
     text = getattr(inner, "verify_message", None) or getattr(inner, "strerror", None) or str(inner)
-    return text.rpartition(">: ")[2] or type(inner).__name__
+    return re.sub(r"^(<.*>|HTTPS?Connection\w*\(.*?\)): ", "", text) or type(inner).__name__

@@ -69,13 +69,15 @@ def test_one_that_is_not_there_is_told() -> None:
     with socket.create_server(("127.0.0.1", 0)) as bound:
         port = bound.getsockname()[1]
     text = told(f"http://127.0.0.1:{port}")
-    assert text.startswith(f"http://127.0.0.1:{port}/api/folders: Grafana cannot be reached (")
+    assert text.startswith(f"http://127.0.0.1:{port}/api/folders: Grafana cannot be reached (Failed to ")
     assert "Connection refused" in text
     assert text.endswith("start it, or give its right address")
 
 
 def test_a_name_that_nobody_knows_is_told() -> None:
-    assert "Grafana cannot be reached (" in told("http://grafana.invalid:3000")
+    assert "Grafana cannot be reached (Failed to resolve 'grafana.invalid'" in told(
+        "http://grafana.invalid:3000"
+    )
 
 
 def test_one_that_does_not_answer_is_told(fake: FakeGrafana) -> None:
