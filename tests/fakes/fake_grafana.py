@@ -1,8 +1,8 @@
 """Grafana's HTTP API over HTTP, as far as push and annotations go, in the shapes of 11.6, 12 and 13.
 
 No Grafana was to be had to hold the shapes against. Two were looked up: up to 11.4 a history is a bare list
-(grafana/grafana#104556), and what a 406 says. The others are as its API is commonly described: from 12 on a board
-may come back in a newer schema, and 13 gives no numeric ids.
+(grafana/grafana#104556), and what a 406 says. The others are as its API is commonly described: from 12 on a
+board may come back in a newer schema, and 13 gives no numeric ids.
 """
 
 from __future__ import annotations
