@@ -6,6 +6,7 @@ Owns: which files there are (`FILES`) and where they lie. Knows nothing about wh
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 
 from dashboards.alerts import alerts_text
@@ -18,10 +19,7 @@ HERE = Path(__file__).parent
 MADE = ("generated", "provisioning")
 """Folders with nothing else in them."""
 FILES: Mapping[str, Callable[[], str]] = {
-    **{
-        f"generated/boards/{board.uid}.json": (lambda board=board: board_text(board, BOARDS))
-        for board in BOARDS
-    },
+    **{f"generated/boards/{board.uid}.json": partial(board_text, board, BOARDS) for board in BOARDS},
     "generated/rules.yaml": rules_text,
     "generated/alerts.yaml": alerts_text,
     "provisioning/datasources/teapot.yaml": datasource_text,

@@ -25,7 +25,8 @@ FOUND = captured(PAGE, "engine")
 
 def test_a_counter_has_its_name_with_total_and_the_values_of_its_words() -> None:
     hits = FOUND["vllm:hits_total"]
-    assert (hits.type, hits.values["reason"]) == ("counter", {"capacity", "deferred"})
+    assert hits.type == "counter"
+    assert hits.values["reason"] == {"capacity", "deferred"}
     assert "vllm:hits" not in FOUND
 
 

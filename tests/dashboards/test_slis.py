@@ -88,5 +88,7 @@ def test_speculation_is_told_by_its_definitions() -> None:
 @needs_promtool
 def test_without_traffic_there_is_no_number() -> None:
     silent = {f'{REQUESTS}{{{WHERE}, outcome="ok", traffic="client"}}': "7+0x10"}
-    expected = {SLIS[key].query(SCOPE): [] for key in ("client_gone", "errors", "refused", "ttft_mean")}
+    expected: dict[str, list[tuple[str, float]]] = {
+        SLIS[key].query(SCOPE): [] for key in ("client_gone", "errors", "refused", "ttft_mean")
+    }
     queries_give(silent, "10m", expected)

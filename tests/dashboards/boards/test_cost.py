@@ -46,7 +46,7 @@ def test_two_devices_at_three_dollars_cost_six_dollars_an_hour() -> None:
 
 @needs_promtool
 def test_without_a_price_or_devices_there_is_no_number() -> None:
-    unset = {
+    unset: dict[str, list[tuple[str, float]]] = {
         asked(key, **typed)[0]: []
         for key in ("spent", "per_output", "per_token", "price_over_time")
         for typed in ({"price": "0"}, {"devices": "0"})
