@@ -114,7 +114,7 @@ def _too_few_devices(deployment: Deployment, document: Document, machine: Machin
 
 
 def _placed_by_ray(deployment: Deployment) -> bool:
-    """Ray puts ranks on whatever machines its cluster has, so the devices here neither limit nor bind them."""
+    """Ray puts ranks on whatever machines its cluster has: the devices here neither limit nor bind them."""
     parallel = _mode(deployment, Parallel)
     return parallel is not None and parallel.executor == "ray"
 
