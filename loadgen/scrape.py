@@ -21,8 +21,12 @@ EVERY_S = 1.0
 TIMEOUT_S = 5.0
 
 
-def metrics_address(url: str) -> tuple[str, str]:
-    """The server and the path of a metrics URL; the path is `/metrics` where none is given."""
+def metrics_address(url: str, *, where: str = "--metrics") -> tuple[str, str]:
+    """The server and the path of a metrics URL; the path is `/metrics` where none is given.
+
+    `where` is the option that an error names. Raises: UsageError if it is not an http or https address.
+    """
+    parse_target(url, where=where)
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/") or "/metrics"
 

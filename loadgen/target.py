@@ -51,8 +51,9 @@ class Target:
         return headers
 
 
-def parse_target(url: str, *, api_key: str | None = None) -> Target:
+def parse_target(url: str, *, api_key: str | None = None, where: str = "--target") -> Target:
     """Read `http://host:port`, with or without `/v1`; a password in the URL is taken as the key.
+    `where` is the option that an error names.
 
     Raises: UsageError if it is not an http or https address.
     """
@@ -61,11 +62,11 @@ def parse_target(url: str, *, api_key: str | None = None) -> Target:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
-        raise UsageError(f"'{url}' is not an address: {error}", where="--target", fix=form) from error
+        raise UsageError(f"'{url}' is not an address: {error}", where=where, fix=form) from error
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise UsageError(f"'{url}' is not an http or https address", where="--target", fix=form)
+        raise UsageError(f"'{url}' is not an http or https address", where=where, fix=form)
     if parts.query or parts.fragment:
-        raise UsageError("an address has no '?' or '#' part", where="--target", fix=form)
+        raise UsageError("an address has no '?' or '#' part", where=where, fix=form)
     if port is None:
         port = 443 if parts.scheme == "https" else 80
     prefix = parts.path.rstrip("/").removesuffix("/v1")

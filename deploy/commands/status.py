@@ -39,8 +39,12 @@ def run(args: argparse.Namespace, console: Console) -> int:
 
 def fetch(admin_url: str) -> Mapping[str, Any]:
     """The document of `GET /status`. Raises: UsageError on a wrong URL, Failed if it cannot be had."""
-    parts = urlsplit(admin_url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    try:
+        parts = urlsplit(admin_url)
+        right = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        right = False
+    if not right:
         raise UsageError(
             f"'{admin_url}' is not an http address", where="--admin", fix=f"write it like {DEFAULT_ADMIN}"
         )

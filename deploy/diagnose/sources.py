@@ -46,7 +46,7 @@ def from_prometheus(url: str, deployment: str | None, within_s: float, now_s: fl
 
 def from_engine(url: str, within_s: float, pause: Callable[[float], None] = time.sleep) -> Readings:
     """Watch one engine's `/metrics` for `within_s` seconds. Raises: Failed, UsageError."""
-    base, path = metrics_address(url)
+    base, path = metrics_address(url, where="--engine")
     readings = []
     began_s = time.monotonic()
     while True:
@@ -59,6 +59,10 @@ def from_engine(url: str, within_s: float, pause: Callable[[float], None] = time
 
 def from_run(folder: Path) -> Readings:
     """The measured phase of a run folder. Raises: Failed, UsageError."""
+    if not folder.is_dir():
+        raise UsageError(
+            "no such folder", where=str(folder), fix="give the folder of a run (`teapot load run`)"
+        )
     samples = RunFolder(folder).server_samples()
     found = of_run(samples)
     if not found:

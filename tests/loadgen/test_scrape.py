@@ -1,14 +1,22 @@
 from __future__ import annotations
 
+import pytest
 from fakes.scripted_engine import ScriptedEngine
 
 from loadgen.scrape import Scraper, metrics_address, read_once
 from loadgen.server_metrics import ServerSample
+from serving.errors import UsageError
 
 
 def test_a_metrics_url_may_leave_out_its_path() -> None:
     assert metrics_address("http://h:1") == ("http://h:1", "/metrics")
     assert metrics_address("http://h:1/a/metrics") == ("http://h:1", "/a/metrics")
+
+
+@pytest.mark.parametrize("url", ["h:1/metrics", "nonsense", "http://[::1", "http://h:99999"])
+def test_a_metrics_url_that_is_no_address_is_refused_by_its_own_option(url: str) -> None:
+    with pytest.raises(UsageError, match="--metrics"):
+        metrics_address(url)
 
 
 def test_an_edge_has_the_series_and_the_cache_configuration(engine: ScriptedEngine) -> None:

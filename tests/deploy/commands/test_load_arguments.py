@@ -55,3 +55,24 @@ def test_every_action_has_a_help_text_with_defaults(action: str, capsys: pytest.
 
     assert ended.value.code == 0
     assert "usage:" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("selftest", "--streams", "0"),
+        ("selftest", "--streams", "-1"),
+        ("selftest", "--seconds", "nan"),
+        ("run", "w.yaml", "--target", "http://h", "--processes", "0"),
+        ("search", "w.yaml", "--target", "http://h", "--out", "s", "--precision", "0"),
+        ("search", "w.yaml", "--target", "http://h", "--out", "s", "--trials", "none"),
+    ],
+)
+def test_a_number_that_means_nothing_is_wrong_usage(
+    words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        parse(*words)
+
+    assert ended.value.code == 2
+    assert f"'{words[-1]}' is no" in capsys.readouterr().err

@@ -119,7 +119,18 @@ def test_something_else_at_the_address_is_said_so(code: int, body: bytes) -> Non
         status.fetch(url)
 
 
-@pytest.mark.parametrize("url", ["127.0.0.1:8001", "ftp://x", "http://", "file:///etc/passwd"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "127.0.0.1:8001",
+        "ftp://x",
+        "http://",
+        "file:///etc/passwd",
+        "http://[::1",
+        "http://h:99999",
+        "http://h:x",
+    ],
+)
 def test_a_wrong_address_is_wrong_usage(url: str) -> None:
     with pytest.raises(UsageError):
         status.fetch(url)

@@ -97,3 +97,13 @@ def test_a_run_without_a_servers_metrics_is_refused(tmp_path: Path) -> None:
     (tmp_path / "server.jsonl").write_text("")
     with pytest.raises(UsageError, match="no readings"):
         from_run(tmp_path)
+
+
+def test_a_folder_that_is_not_there_is_not_taken_for_an_empty_run(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no such folder"):
+        from_run(tmp_path / "nosuch")
+
+
+def test_a_wrong_engine_address_is_refused_by_its_own_option() -> None:
+    with pytest.raises(UsageError, match="--engine"):
+        from_engine("nonsense", 0)
