@@ -59,9 +59,7 @@ class Document:
 
     def source(self, path: KeyPath) -> str | None:
         """Where the value at a path was said, by `--set` inside it first; None where nobody said it."""
-        inside = next(
-            (said for said in sorted(self.overridden, key=spell) if said[: len(path)] == path), None
-        )
+        inside = self._inside(path)
         if inside is not None:
             return self.where(inside)
         return self.where(path) if path in self.lines or self._override(path) is not None else None
@@ -71,6 +69,8 @@ class Document:
         key = spell(path)
         if self._override(path) is not None:
             return f"--set {key}"
+        if path and path not in self.lines and (inside := self._inside(path)) is not None:
+            return f"--set {spell(inside)}"
         known = path
         while known and known not in self.lines:
             known = known[:-1]
@@ -98,6 +98,11 @@ class Document:
         lines = {known: line for known, line in self.lines.items() if known[: len(path)] != path}
         return Document(self.name, data, lines, self.overridden | {path})
 
+    def _inside(self, path: KeyPath) -> KeyPath | None:
+        """The first value of `--set` at or below a path."""
+        said = (each for each in sorted(self.overridden, key=spell) if each[: len(path)] == path)
+        return next(said, None)
+
     def _override(self, path: KeyPath) -> KeyPath | None:
         starts = (path[:length] for length in range(len(path), 0, -1))
         return next((start for start in starts if start in self.overridden), None)
@@ -110,6 +115,9 @@ def _with_value(data: Any, rest: KeyPath, value: Any, whole: KeyPath) -> Any:
     step, done = rest[0], whole[: len(whole) - len(rest)]
     where = f"--set {spell(whole)}"
     if isinstance(step, int):
+        if data is None:
+            fix = f"the first goes into the file, or whole into --set '{spell(done)}=[...]'"
+            raise UsageError(f"there are no {spell(done)} in the file", where=where, fix=fix)
         if not isinstance(data, list):
             raise UsageError(f"{spell(done)} is not a list", where=where, fix="leave the index out")
         if step >= len(data):

@@ -87,9 +87,17 @@ def test_a_whole_section_can_be_replaced() -> None:
         ("modes.kind", r"--set modes.kind: modes is a list; name an entry by its index"),
         ("name.x", r"--set name.x: name is a single value; it has no keys"),
         ("name[0]", r"--set name\[0\]: name is not a list; leave the index out"),
+        ("revisions[0].name", r"--set revisions\[0\].name: there are no revisions in the file; the first goes"),
         ("a..b", r"--set: 'a..b' is not a key; write it like"),
     ],
 )
 def test_a_path_that_cannot_be_is_refused_by_name(key: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         DEMO.override(key, 1)
+
+
+def test_a_section_that_only_an_override_made_is_where_the_override_is() -> None:
+    changed = DEMO.override("engin.max_model_len", 2048)
+
+    assert changed.where(("engin",)) == "--set engin.max_model_len"
+    assert changed.where(("engine",)) == "demo.yaml:1: engine"
