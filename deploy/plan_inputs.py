@@ -101,6 +101,7 @@ def _config(file: Path) -> dict[str, Any]:
 
 def lengths(args: argparse.Namespace) -> Lengths | None:
     """The lengths of requests: by a run, a workload, or options; None: not said. Raises: UsageError."""
+    _one_source_of_lengths(args)
     if args.run:
         return _run_lengths(args.run)
     if args.workload:
@@ -111,7 +112,27 @@ def lengths(args: argparse.Namespace) -> Lengths | None:
     if prompt < 1 or answer < 0:
         raise UsageError("is missing or below 1", where="--input-tokens", fix="give the tokens of a prompt")
     total = prompt + answer
-    return Lengths(prompt, answer, args.p50_tokens or total, args.p95_tokens or args.p50_tokens or total)
+    p50 = args.p50_tokens or total
+    p95 = args.p95_tokens or p50
+    if p95 < p50:
+        raise UsageError(
+            f"is {p95}, below the median's {p50}", where="--p95-tokens", fix=f"give {p50} or more"
+        )
+    return Lengths(prompt, answer, p50, p95)
+
+
+def _one_source_of_lengths(args: argparse.Namespace) -> None:
+    """Refuse options that would be dropped. Raises: UsageError."""
+    said = [f"--{key}-tokens" for key in ("input", "output", "p50", "p95") if getattr(args, f"{key}_tokens")]
+    source = "--run" if args.run else "--workload" if args.workload else None
+    if source and said:
+        raise UsageError(
+            f"{source} tells the lengths itself", where=", ".join(said), fix="leave one of them out"
+        )
+    if said and args.input_tokens is None:
+        raise UsageError(
+            "the tokens of a prompt are missing", where=", ".join(said), fix="give --input-tokens too"
+        )
 
 
 def _workload_lengths(path: str) -> Lengths:
@@ -178,6 +199,13 @@ def drafting(args: argparse.Namespace, ask: Ask) -> Drafting | None:
     from serving.planner.plan import speed
 
     if not args.speculate:
+        told = args.acceptance is not None or args.acceptance_by_position
+        if told:
+            raise UsageError(
+                "nothing is drafted that this could be said of",
+                where="--acceptance, --acceptance-by-position",
+                fix="give --speculate K too, the drafted tokens a step",
+            )
         return None
     positions = _positions(args.acceptance_by_position)
     if args.acceptance is None and not positions:

@@ -8,6 +8,7 @@ Owns: reading them, with errors that name file and key. Knows nothing about the 
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -81,7 +82,14 @@ def build_ask(args: argparse.Namespace, shape: ModelShape, checkpoint: Checkpoin
 
 
 def version_of(args: argparse.Namespace) -> str:
-    """The version of vLLM: as asked, else what `teapot engine install` installs for the device."""
+    """The version of vLLM: as asked, else what `teapot engine install` installs for the device.
+
+    Raises: UsageError.
+    """
+    if args.vllm_version and not re.match(r"\d+\.\d+", args.vllm_version):
+        raise UsageError(
+            f"'{args.vllm_version}' is no version", where="--vllm-version", fix=f"write it like {VERSION}"
+        )
     if args.vllm_version or args.device != "cpu":
         return args.vllm_version or VERSION
     from serving.engine.recipes import choose_recipe

@@ -139,6 +139,8 @@ def run(args: argparse.Namespace, console: Console) -> int:
         return _caches(args, console)
     if args.compare is not None:
         return _compare(args, console)
+    if args.price:
+        raise UsageError("prices are for a table", where="--price", fix="give --compare too")
     return _answer(make_plan(model_ask(args, args.model[0], gpu_of(args)), overheads()), args, console)
 
 

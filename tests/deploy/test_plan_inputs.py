@@ -95,6 +95,20 @@ def test_lengths_come_from_options() -> None:
         lengths(options(output_tokens=20))
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"p50_tokens": 100}, "--p50-tokens: the tokens of a prompt are missing"),
+        ({"input_tokens": 90, "p50_tokens": 900, "p95_tokens": 100}, "--p95-tokens: is 100, below"),
+        ({"run": "r", "input_tokens": 90}, "--input-tokens: --run tells the lengths itself"),
+        ({"workload": "w.yaml", "p95_tokens": 90}, "--p95-tokens: --workload tells the lengths itself"),
+    ],
+)
+def test_lengths_that_would_be_dropped_are_refused(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        lengths(options(**given))
+
+
 def test_lengths_come_from_a_workload(tmp_path: Path) -> None:
     workload = tmp_path / "w.yaml"
     workload.write_text(
@@ -119,6 +133,8 @@ def test_lengths_and_times_come_from_a_run(tmp_path: Path) -> None:
 
 def test_speculation_needs_an_acceptance() -> None:
     assert drafting(options(), ask()) is None
+    with pytest.raises(UsageError, match="give --speculate K too"):
+        drafting(options(acceptance=0.7), ask())
     with pytest.raises(UsageError, match="needs an acceptance"):
         drafting(options(speculate=4), ask())
     with pytest.raises(UsageError, match="--acceptance: is 2"):

@@ -40,7 +40,15 @@ def test_what_does_not_fit_is_exit_1(model: str) -> None:
 
 @pytest.mark.parametrize(
     "words",
-    [["--gpu", "h10"], ["--gpu", "l4", "--tensor", "3"], ["--gpu", "l4", "--kv-format", "fp9"], []],
+    [
+        ["--gpu", "h10"],
+        ["--gpu", "l4", "--tensor", "3"],
+        ["--gpu", "l4", "--kv-format", "fp9"],
+        ["--gpu", "l4", "--price", "l4=1"],
+        ["--gpu", "l4", "--acceptance", "0.7"],
+        ["--gpu", "l4", "--vllm-version", "newest"],
+        [],
+    ],
 )
 def test_a_wrong_question_is_exit_2(model: str, words: list[str]) -> None:
     assert main(["plan", "--model", model, *words]) == 2
