@@ -1,4 +1,4 @@
-"""Dashboards read the generator's metrics in the facts, and must not import it: here the two are held together."""
+"""Dashboards read the generator's metrics in the facts, and must not import it: here the two are compared."""
 
 from __future__ import annotations
 

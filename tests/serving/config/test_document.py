@@ -87,7 +87,7 @@ def test_a_whole_section_can_be_replaced() -> None:
         ("modes.kind", r"--set modes.kind: modes is a list; name an entry by its index"),
         ("name.x", r"--set name.x: name is a single value; it has no keys"),
         ("name[0]", r"--set name\[0\]: name is not a list; leave the index out"),
-        ("revisions[0].name", r"--set revisions\[0\].name: there are no revisions in the file; the first goes"),
+        ("revisions[0].name", r"revisions\[0\].name: there are no revisions in the file; the first goes"),
         ("a..b", r"--set: 'a..b' is not a key; write it like"),
     ],
 )
