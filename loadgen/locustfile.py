@@ -27,13 +27,14 @@ from loadgen.play import Play
 from loadgen.prepare import Request, default_folder, load_workload, prepare
 from loadgen.priority import go_first
 from loadgen.reading import Heard
-from loadgen.run_folder import RunFolder
+from loadgen.run_folder import RunFolder, first_free
 from loadgen.sender import PARENT_VARIABLE
 from loadgen.session import as_locust_row
 from loadgen.target import key_from, parse_target
 from serving.errors import EXIT_FAILED, EXIT_OK, EXIT_SIGINT, EXIT_USAGE, TeapotError
 
 LIVE_KEY = "teapot_live"
+LOOPBACK = "127.0.0.1"
 REPORT_EVERY_S = 1.0
 """Workers of locust report every three seconds; what is looked at each second should be of that second."""
 
@@ -55,6 +56,8 @@ def add_arguments(parser: Any) -> None:
     add("--metrics", "a server's /metrics URL", action="append", default=[])
     add("--discovery", "folder of target files: a Prometheus that reads it scrapes this generator")
     add("--exporter-port", "port of this generator's own metrics: a number, 'auto' or 'off'", default="auto")
+    # Locust would listen everywhere: to anyone who can start a load, or claim to be a worker.
+    parser.set_defaults(web_host=LOOPBACK, master_bind_host=LOOPBACK)
 
 
 def set_up(environment: Any, **_: Any) -> None:
@@ -205,21 +208,30 @@ def _play(environment: Any, play: Play) -> None:
             environment.process_exit_code = environment.process_exit_code or result.exit_code
     except TeapotError as error:
         log.error("%s", error)
+        _show_failure(environment, str(error))
         environment.process_exit_code = error.exit_code
-    except Exception:
+    except Exception as error:
         log.exception("the run failed")
+        _show_failure(environment, f"{type(error).__name__}: {error}")
         environment.process_exit_code = EXIT_FAILED
     finally:
         _end(environment)
 
 
+def _show_failure(environment: Any, text: str) -> None:
+    """Whoever started the run in the UI looks there and not at the log: it goes among its exceptions."""
+    environment.runner.log_exception("teapot", text, text)
+
+
 def _prepared(environment: Any) -> RunFolder:
     options = environment.parsed_options
     workload = load_workload(Path(options.workload))
+    out = Path(options.out) if options.out else default_folder(workload)
     request = Request(
         workload=workload,
         target=parse_target(environment.host or "http://127.0.0.1:8000", api_key=key_from(os.environ)),
-        out=Path(options.out) if options.out else default_folder(workload),
+        # The web UI's button starts one run after the other with the same arguments.
+        out=out if options.headless else first_free(out),
         metrics_urls=tuple(options.metrics),
     )
     return prepare(request, say=log.warning)

@@ -164,3 +164,12 @@ class RunFolder:
             raise UsageError(f"there is no {name}", where=str(self.path)) from error
         # Not splitlines(): JSON strings may hold U+2028, which it takes for a line end.
         return [line for line in text.split("\n") if line]
+
+
+def first_free(path: Path) -> Path:
+    """This path, or with -2, -3, ... the first that holds no run."""
+    number, free = 1, path
+    while (free / "manifest.json").exists():
+        number += 1
+        free = path.with_name(f"{path.name}-{number}")
+    return free

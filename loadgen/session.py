@@ -243,10 +243,11 @@ class _CpuMeter:
         return self._marks[-1][0] - self._marks[-2][0] if len(self._marks) > 1 else 0.0
 
     def ratio(self) -> float:
+        """0 of less than a tenth of a second: a run that was stopped at once is not what kept a core busy."""
         if len(self._marks) < 2:
             return 0.0
         (cpu_a, wall_a), (cpu_b, wall_b) = self._marks[-2:]
-        return (cpu_b - cpu_a) * NS / max(1, wall_b - wall_a)
+        return (cpu_b - cpu_a) * NS / (wall_b - wall_a) if wall_b - wall_a > NS // 10 else 0.0
 
 
 def as_locust_row(heard: Heard) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from typing import Literal
 
 from loadgen.stats.bootstrap import RESAMPLES, Blocked, block_length, differences, tail_interval
 from loadgen.stats.correlation import correlation_time
-from loadgen.stats.differences import Interval, around, of_means, of_pairs, of_ratios
+from loadgen.stats.differences import Interval, around, of_means, of_pairs, of_ratios, possible
 from loadgen.stats.metrics import Metric
 from loadgen.stats.sides import Run, hits, latencies, paired_hits, throughput_parts, value
 
@@ -165,4 +165,7 @@ def _between_runs(metric: Metric, a: Sequence[Run], b: Sequence[Run], tail: floa
     if [len(side) for side in sides] != [len(a), len(b)]:
         return None
     welch = of_means(sides[0], sides[1], tail)
-    return around(welch, _of_ratios(metric, a, b, tail)) if metric.kind == "ratio" else welch
+    if metric.kind != "ratio":
+        return welch
+    either = around(welch, _of_ratios(metric, a, b, tail))
+    return possible(*either) if either is not None else None

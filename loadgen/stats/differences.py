@@ -50,7 +50,12 @@ def of_pairs(
     won = pairs.count((0, 1)) / correlation_time + 0.5
     change = (won - lost) / n
     half = NormalDist().inv_cdf(1 - tail) * math.sqrt(max(0.0, won + lost - (won - lost) ** 2 / n)) / n
-    return change - half, change + half
+    return possible(change - half, change + half)
+
+
+def possible(low: float, high: float) -> Interval:
+    """What of an interval a difference of two ratios can be: those made with normal points reach beyond."""
+    return max(-1.0, low), min(1.0, high)
 
 
 def of_means(first: Sequence[float], second: Sequence[float], tail: float) -> Interval | None:

@@ -1,6 +1,7 @@
 """This load generator beside others, on one scripted server: what an event costs, and how far off they are.
 
     PYTHONPATH=.:tests .venv/bin/python -m bench.loadgen [--streams 100,400] [--scratch DIR] [--only NAME]
+
 Owns: the order of the runs, the truth they are held against, and the table. Knows nothing about how a tool
 is called (`bench.generators`). The server is on a core of its own and notes every write, the tool has the
 others. CPU is that of a tool's whole tree of processes, from the first request's arrival to the last write.
@@ -56,6 +57,8 @@ class Row:
     """Of the process that stamps alone; known of ours."""
     late_p99_s: float | None = None
     """Stamp minus write, over all events; known of ours, whose stamps are in its records."""
+    steady_late_p99_s: float | None = None
+    """The same over what was written while all streams were open: without the rush of their beginning."""
 
 
 def measure(tool: Tool, job: Job, server: Server, place: Path, version: str) -> Row:
@@ -136,22 +139,29 @@ def _of_ours(job: Job, served: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     wrote = {row["request_id"]: row["writes_ns"] for row in served}
     origin_ns = manifest.clock["perf_counter_ns"]
     late: list[int] = []
+    steady: list[int] = []
+    opened = max(row["writes_ns"][0] for row in served)
+    ended = min(row["writes_ns"][-1] for row in served)
     events = 0
     for record in folder.records():
         writes = wrote.get(f"{manifest.salt}-{record.index}")
         if record.phase == "measure" and writes is not None:
             events += len(writes)
-            late += [seen + origin_ns - at for seen, at in zip(record.output_ns, writes, strict=False)]
+            each = [(at, seen + origin_ns - at) for seen, at in zip(record.output_ns, writes, strict=False)]
+            late += [lag for _, lag in each]
+            steady += [lag for at, lag in each if opened <= at <= ended]
     return {
         "sending_us_per_event": account.cpu_s * 1e6 / max(1, events),
         "late_p99_s": sample_quantile(sorted(late), 99) / 1e9,
+        "steady_late_p99_s": sample_quantile(sorted(steady), 99) / 1e9 if steady else None,
     }
 
 
 def table(rows: Sequence[Row]) -> str:
     """Markdown."""
     lines = [
-        "| streams | tool | us/event | at once | TTFT p50 off, ms | p99 off | gap p99 off | late p99 |"
+        "| streams | tool | us/event | at once | TTFT p50 off, ms | p99 off | gap p99 off |"
+        " late p99: all, steady |"
         " server: CPU, gap p99 |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
@@ -166,11 +176,15 @@ def table(rows: Sequence[Row]) -> str:
             _off(row.said.ttft_p50_s, row.true_ttft_p50_s),
             _off(row.said.ttft_p99_s, row.true_ttft_p99_s),
             _off(row.said.itl_p99_s, row.true_gap_p99_s),
-            "-" if row.late_p99_s is None else f"{row.late_p99_s * 1e3:.2f}",
+            f"{_ms(row.late_p99_s)}, {_ms(row.steady_late_p99_s)}" if row.late_p99_s is not None else "-",
             f"{row.server_cpu_ratio:.0%}, {row.true_gap_p99_s * 1e3:.1f} ms",
         ]
         lines.append(f"| {row.streams} | {row.tool} {row.version} | {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def _ms(seconds: float | None) -> str:
+    return "-" if seconds is None else f"{seconds * 1e3:.2f}"
 
 
 def _off(said_s: float | None, true_s: float) -> str:

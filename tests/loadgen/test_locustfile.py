@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -98,6 +99,22 @@ def test_a_run_without_a_workload_is_wrong_usage() -> None:
     assert "give --workload FILE" in done.stderr
 
 
+def test_ui_and_master_listen_on_loopback_unless_told_otherwise() -> None:
+    code = (
+        "import loadgen.locustfile, sys; from locust.argument_parser import parse_options;"
+        "asked = parse_options(sys.argv[1:]); print(asked.web_host, asked.master_bind_host)"
+    )
+
+    def hosts(*arguments: str) -> str:
+        command = [sys.executable, "-c", code, *arguments]
+        return subprocess.run(
+            command, cwd=ROOT, capture_output=True, text=True, check=True
+        ).stdout.splitlines()[-1]
+
+    assert hosts() == "127.0.0.1 127.0.0.1"
+    assert hosts("--web-host", "10.0.0.1", "--master-bind-host", "*") == "10.0.0.1 *"
+
+
 def own_port() -> tuple[str, ...]:
     with socket.create_server(("127.0.0.1", 0)) as bound:
         port = str(bound.getsockname()[1])
@@ -118,19 +135,36 @@ def test_the_web_ui_has_a_tab_and_a_page_of_live_figures(engine: ScriptedEngine,
         page = patiently(port, "/")
         assert "TTFT / TPOT / ITL / goodput" in page
         assert "live charts" in page
-        get(port, "/swarm", b"user_count=1&spawn_rate=1")
-        deadline = time.monotonic() + 60
-        while not (tmp_path / "run" / "report.html").exists() and time.monotonic() < deadline:
-            time.sleep(0.1)
+        press_start(port, (tmp_path / "run" / "report.html").exists)
         (table,) = json.loads(get(port, "/stats/requests"))["extended_stats"]
         assert [(row["name"], row["ok"]) for row in table["data"]] == [("random", 6), ("all", 6)]
         live = json.loads(get(port, "/teapot/live"))
         assert live["now"]["ok"] == 6
         assert live["charts"][-1]["in_flight"] == 0
-        assert "svg" in get(port, "/teapot/")
+        assert "CHARTS" in get(port, "/teapot/")
+        # The button is there to be pressed again, and what goes wrong is said where it is.
+        press_start(port, (tmp_path / "run-2" / "report.html").exists)
+        (tmp_path / "w.yaml").unlink()
+        press_start(port, lambda: exceptions(port))
+        (told,) = exceptions(port)
+        assert "w.yaml" in told
     finally:
         process.terminate()
         process.communicate(timeout=30)
+
+
+def press_start(port: int, until: Callable[[], object]) -> None:
+    """Start a run in the UI, and wait for what it is to bring and for the UI to be ready for the next."""
+    get(port, "/swarm", b"user_count=1&spawn_rate=1")
+    deadline = time.monotonic() + 60
+    while not until() or json.loads(get(port, "/stats/requests"))["state"] != "stopped":
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def exceptions(port: int) -> list[str]:
+    """What the UI shows as gone wrong."""
+    return [each["msg"] for each in json.loads(get(port, "/exceptions"))["exceptions"]]
 
 
 def get(port: int, path: str, body: bytes | None = None) -> str:

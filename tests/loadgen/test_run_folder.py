@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from loadgen.records import Planned, RequestRecord
-from loadgen.run_folder import Account, Manifest, RunFolder
+from loadgen.run_folder import Account, Manifest, RunFolder, first_free
 from serving.errors import Failed, UsageError
 
 
@@ -46,6 +46,16 @@ def test_a_folder_that_holds_a_run_is_not_written_over(run_dir: Path) -> None:
     folder.prepare(manifest(), [])
     with pytest.raises(UsageError, match="holds a run already"):
         folder.create()
+
+
+def test_the_first_free_folder_is_the_one_asked_for_or_one_beside_it(run_dir: Path) -> None:
+    assert first_free(run_dir) == run_dir
+    for name in ("run", "run-2"):
+        folder = RunFolder(run_dir.with_name(name))
+        folder.create()
+        assert first_free(run_dir) == folder.path  # made, and no run in it
+        folder.prepare(manifest(), [])
+    assert first_free(run_dir) == run_dir.with_name("run-3")
 
 
 def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:

@@ -164,3 +164,15 @@ def test_a_target_that_stays_silent_to_everyone_ends_the_run_before_its_time(
     assert 10 <= len(records) < 1000
     assert account is not None
     assert account.ended == "target_gone"
+
+
+def test_a_run_that_is_stopped_at_once_is_not_said_to_have_kept_a_core_busy(
+    engine: ScriptedEngine, workload: Make, run_dir: Path
+) -> None:
+    folder = folder_for(engine, workload(), run_dir)
+    one = Session(folder)
+    one.stop(wait=False)
+    assert one.run() == "interrupted"
+    account = folder.account()
+    assert account is not None
+    assert (account.sent, account.cpu_ratio) == (0, 0.0)

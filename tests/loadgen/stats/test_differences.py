@@ -1,6 +1,6 @@
 import pytest
 
-from loadgen.stats.differences import around, of_means, of_pairs, of_ratios
+from loadgen.stats.differences import around, of_means, of_pairs, of_ratios, possible
 
 
 @pytest.mark.parametrize(
@@ -36,6 +36,14 @@ def test_pairs_that_all_went_alike_have_a_width_all_the_same():
     assert found is not None
     assert -found[0] == pytest.approx(found[1])
     assert 0.01 < found[1] < 0.03
+
+
+def test_no_interval_says_that_ratios_differ_by_more_than_all_of_it():
+    found = of_pairs([1] * 200, [0] * 200, 0.025, correlation_time=20.0)
+    assert found is not None
+    assert found[0] == -1.0
+    assert found[1] < -0.5
+    assert possible(-0.3, 1.2) == (-0.3, 1.0)
 
 
 def test_correlated_pairs_count_as_fewer():
