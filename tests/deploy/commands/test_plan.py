@@ -114,9 +114,9 @@ def test_an_answer_about_a_file_waits_only_for_what_reads_it(tmp_path: Path) -> 
     file.write_text("name: d\nengine: {max_model_len: 2048}\n")
     found = loaded("plan", str(file), "--gpu", "l4", "--json")
     assert "pydantic" in found
-    own = ("serving.engine.models", "serving.engine.pip", "serving.gateway", "serving.planner.compare")
-    own += ("serving.planner.check", "serving.facts.messages", "serving.facts.metrics", "loadgen")
-    assert not found & (SERVERS | set(own))
+    own = {"serving.engine.models", "serving.engine.pip", "serving.gateway", "serving.planner.compare"}
+    own |= {"serving.planner.check", "serving.facts.messages", "serving.facts.metrics", "loadgen"}
+    assert not found & (SERVERS | own)
 
 
 def test_what_a_file_says_itself_is_not_dropped_but_refused_with_its_key(

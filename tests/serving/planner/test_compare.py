@@ -7,7 +7,8 @@ from dataclasses import replace
 from fakes.planning import ask, cache_of, shape
 
 from serving.facts.load import gpus, overheads
-from serving.planner.compare import CONTEXTS, Variant, caches, compare, overtakes
+from serving.planner.compare import Variant, caches, compare, overtakes
+from serving.planner.picture import CONTEXTS
 from serving.planner.weights import Ranks
 
 
