@@ -22,7 +22,7 @@ WIDTH, HEIGHT, MARGIN = 720, 260, 60
 STYLE = """body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222}
 table{border-collapse:collapse;width:100%}
 td,th{border-bottom:1px solid #ddd;padding:.25rem .5rem;text-align:left}
-td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}small{color:#666}svg{max-width:100%}"""
+td.n,th.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}small{color:#666}svg{max-width:100%}"""
 
 
 def plan_page(plan: Plan, overheads: Overheads, advice: Sequence[Advice]) -> str:
@@ -124,6 +124,6 @@ def _number(figure: Figure) -> str:
 
 def _unit(figure: Figure) -> str:
     """The unit, and for bytes, which are shown in GiB, the exact number of them."""
-    if figure.unit == "bytes" and figure.value is not None:
+    if figure.unit == "bytes" and figure.value is not None and worded(figure.value, "bytes").endswith("GiB"):
         return f"{figure.value:,} bytes"
-    return "" if figure.unit == "s" else figure.unit
+    return "" if figure.unit in ("s", "bytes") else figure.unit
