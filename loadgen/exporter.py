@@ -88,8 +88,9 @@ def exported(
     registry.register(collector)
     try:
         server, thread = start_http_server(port, addr=ADDRESS, registry=registry)
-    except OSError as error:
-        told = f"port {port} cannot be opened for the generator's own metrics: {error.strerror or error}"
+    except (OSError, OverflowError) as error:
+        why = getattr(error, "strerror", None) or error
+        told = f"port {port} cannot be opened for the generator's own metrics: {why}"
         if unless_taken is None:
             fix = "give another port, or 0 for any free one"
             raise UsageError(told, where="--exporter-port", fix=fix) from error

@@ -7,16 +7,19 @@ the numbers mean. See deploy/decisions/0002.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from loadgen.records import Planned, RequestRecord
 from loadgen.server_metrics import ServerSample
 from serving.errors import Failed, UsageError
 
 MANIFEST_SCHEMA = 1
+_COPY = "is the folder whole, and of this teapot's version? copy it again"
+T = TypeVar("T")
+V = TypeVar("V")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,30 +117,26 @@ class RunFolder:
 
     def manifest(self) -> Manifest:
         """Raises: UsageError if there is none that can be read."""
-        row = self._json("manifest.json")
-        row["metrics_urls"] = tuple(row["metrics_urls"])
-        return Manifest(**row)
+        return self._made("manifest.json", _manifest, self._json("manifest.json"))
 
     def timetable(self) -> tuple[Planned, ...]:
-        """Every planned request."""
-        return tuple(Planned.from_json(line) for line in self._lines("timetable.jsonl"))
+        """Every planned request. Raises: UsageError with the line that is none."""
+        return self._rows("timetable.jsonl", Planned.from_json)
 
     def records(self) -> tuple[RequestRecord, ...]:
-        """Every record so far; a last line that was cut off by a crash is left out."""
-        lines = self._lines("records.jsonl") if self.records_path.exists() else []
-        return tuple(RequestRecord.from_json(line) for line in lines if line.endswith("}"))
+        """Every record so far; a last line that was cut off by a crash is left out. Raises: UsageError."""
+        return self._rows("records.jsonl", RequestRecord.from_json) if self.records_path.exists() else ()
 
     def server_samples(self) -> tuple[ServerSample, ...]:
-        """What was read of the servers; empty where nothing was."""
-        if not (self.path / "server.jsonl").exists():
-            return ()
-        return tuple(
-            ServerSample.from_json(line) for line in self._lines("server.jsonl") if line.endswith("}")
-        )
+        """What was read of the servers; empty where nothing was. Raises: UsageError."""
+        there = (self.path / "server.jsonl").exists()
+        return self._rows("server.jsonl", ServerSample.from_json) if there else ()
 
     def account(self) -> Account | None:
-        """None where the sending process did not come to its end."""
-        return Account(**self._json("dispatch.json")) if (self.path / "dispatch.json").exists() else None
+        """None where the sending process did not come to its end. Raises: UsageError."""
+        if not (self.path / "dispatch.json").exists():
+            return None
+        return self._made("dispatch.json", lambda row: Account(**row), self._json("dispatch.json"))
 
     def live(self) -> dict[str, Any] | None:
         """The figures of a run under way (`loadgen.live_view`); None before the first."""
@@ -149,21 +148,40 @@ class RunFolder:
 
     def _json(self, name: str) -> dict[str, Any]:
         try:
-            row: dict[str, Any] = json.loads((self.path / name).read_text(encoding="utf-8"))
-        except FileNotFoundError as error:
-            fix = "give the folder of a run, such as `teapot load run` makes"
-            raise UsageError(f"there is no {name}", where=str(self.path), fix=fix) from error
+            row: dict[str, Any] = json.loads(self._text(name))
         except ValueError as error:
-            raise UsageError(f"not a JSON document: {error}", where=str(self.path / name)) from error
+            raise UsageError(
+                f"not a JSON document: {error}", where=str(self.path / name), fix=_COPY
+            ) from error
+        if not isinstance(row, dict):
+            raise UsageError("is not a JSON object", where=str(self.path / name), fix=_COPY)
         return row
 
-    def _lines(self, name: str) -> list[str]:
-        try:
-            text = (self.path / name).read_text(encoding="utf-8")
-        except FileNotFoundError as error:
-            raise UsageError(f"there is no {name}", where=str(self.path)) from error
+    def _rows(self, name: str, read: Callable[[str], T]) -> tuple[T, ...]:
         # Not splitlines(): JSON strings may hold U+2028, which it takes for a line end.
-        return [line for line in text.split("\n") if line]
+        *whole, last = self._text(name).split("\n")
+        lines = [*whole, last if last.endswith("}") else ""]
+        return tuple(self._made(f"{name}:{n}", read, line) for n, line in enumerate(lines, 1) if line)
+
+    def _made(self, name: str, read: Callable[[V], T], value: V) -> T:
+        try:
+            return read(value)
+        except (KeyError, TypeError, ValueError) as error:
+            what = f"is not what a run writes ({type(error).__name__}: {error})"
+            raise UsageError(what, where=str(self.path / name), fix=_COPY) from error
+
+    def _text(self, name: str) -> str:
+        try:
+            return (self.path / name).read_text(encoding="utf-8")
+        except (FileNotFoundError, NotADirectoryError) as error:
+            fix = "give the folder of a run, such as `teapot load run` makes"
+            raise UsageError(f"there is no {name}", where=str(self.path), fix=fix) from error
+        except UnicodeDecodeError as error:
+            raise UsageError("is not UTF-8 text", where=str(self.path / name), fix=_COPY) from error
+
+
+def _manifest(row: dict[str, Any]) -> Manifest:
+    return Manifest(**{**row, "metrics_urls": tuple(row["metrics_urls"])})
 
 
 def first_free(path: Path) -> Path:

@@ -116,7 +116,12 @@ def _compare(args: argparse.Namespace, console: Console) -> int:
 
 
 def _folders(text: str) -> list[Path]:
-    return [Path(part.strip()) for part in text.split(",") if part.strip()]
+    folders = [Path(part.strip()) for part in text.split(",") if part.strip()]
+    if not folders:
+        raise UsageError(
+            f"'{text}' names no run folder", where="A, B", fix="give folders, separated by commas"
+        )
+    return folders
 
 
 def _search(

@@ -64,6 +64,7 @@ def _sending(parser: argparse.ArgumentParser) -> None:
     _grafana(parser)
     parser.add_argument(
         "--exporter-port",
+        type=_exporter_port,
         default="auto",
         metavar="PORT",
         help="port of the generator's own /metrics while it sends: a number, auto or off (default: auto)",
@@ -137,7 +138,8 @@ def _configure_search(parser: argparse.ArgumentParser) -> None:
         ("precision", 0.1, "the answer is known to this ratio (default: 0.1)"),
         ("goodput", 0.95, "share of intended requests that must meet every SLO (default: 0.95)"),
     ):
-        parser.add_argument(f"--{name}", type=_positive, default=value, metavar="X", help=text)
+        check = _share if name == "goodput" else _positive
+        parser.add_argument(f"--{name}", type=check, default=value, metavar="X", help=text)
     parser.add_argument(
         "--confirm", type=_count, default=2, metavar="N", help="runs that must agree on each end (default: 2)"
     )
@@ -159,3 +161,18 @@ def _positive(text: str) -> float:
     if not 0 < value < float("inf"):
         raise argparse.ArgumentTypeError(f"'{text}' is no number above 0")
     return value
+
+
+def _share(text: str) -> float:
+    value = _positive(text)
+    if value > 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is no share of at most 1, such as 0.95")
+    return value
+
+
+def _exporter_port(text: str) -> str:
+    if text in ("auto", "off") or (text.isdecimal() and int(text) < 65536):
+        return text
+    raise argparse.ArgumentTypeError(
+        f"'{text}' is no port; write a number up to 65535 (0: any free one), auto or off"
+    )

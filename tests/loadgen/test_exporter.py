@@ -82,6 +82,12 @@ def test_a_port_that_is_taken_is_an_error_or_done_without() -> None:
     assert str(port) in said[0]
 
 
+def test_a_port_that_is_none_is_an_error() -> None:
+    collector = LoadCollector(Live, run="r", workload="w")
+    with pytest.raises(UsageError, match="--exporter-port"), exported(collector, 99999):
+        pass
+
+
 def test_no_port_is_no_page() -> None:
     with exported(LoadCollector(Live, run="r", workload="w"), None) as port:
         assert port is None

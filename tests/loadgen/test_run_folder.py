@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
@@ -91,6 +92,35 @@ def test_a_broken_document_is_said(tmp_path: Path) -> None:
     (tmp_path / "summary.json").write_text("{")
     with pytest.raises(UsageError, match="not a JSON document"):
         RunFolder(tmp_path).summary()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "read"),
+    [
+        ("manifest.json", "[]", RunFolder.manifest),
+        ("manifest.json", "{}", RunFolder.manifest),
+        ("manifest.json", '{"schema": 99, "metrics_urls": []}', RunFolder.manifest),
+        ("dispatch.json", "{}", RunFolder.account),
+        ("timetable.jsonl", '{"index": 1}\n', RunFolder.timetable),
+        ("records.jsonl", '{"a": 1}\n', RunFolder.records),
+        ("records.jsonl", "garbage\n", RunFolder.records),
+        ("server.jsonl", "x}\n", RunFolder.server_samples),
+    ],
+)
+def test_a_file_that_no_run_wrote_is_named(
+    tmp_path: Path, name: str, text: str, read: Callable[[RunFolder], object]
+) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(UsageError, match=name):
+        read(RunFolder(tmp_path))
+
+
+def test_a_file_of_bytes_and_one_in_place_of_a_folder_are_said(tmp_path: Path) -> None:
+    (tmp_path / "records.jsonl").write_bytes(b"\xff")
+    with pytest.raises(UsageError, match=r"records.jsonl: is not UTF-8"):
+        RunFolder(tmp_path).records()
+    with pytest.raises(UsageError, match=r"there is no summary.json"):
+        RunFolder(tmp_path / "records.jsonl").summary()
 
 
 def test_a_written_file_is_whole_and_leaves_nothing_beside_it(run_dir: Path) -> None:

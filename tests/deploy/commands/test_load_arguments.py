@@ -66,6 +66,9 @@ def test_every_action_has_a_help_text_with_defaults(action: str, capsys: pytest.
         ("run", "w.yaml", "--target", "http://h", "--processes", "0"),
         ("search", "w.yaml", "--target", "http://h", "--out", "s", "--precision", "0"),
         ("search", "w.yaml", "--target", "http://h", "--out", "s", "--trials", "none"),
+        ("search", "w.yaml", "--target", "http://h", "--out", "s", "--goodput", "7"),
+        ("run", "w.yaml", "--target", "http://h", "--exporter-port", "abc"),
+        ("run", "w.yaml", "--target", "http://h", "--exporter-port", "99999"),
     ],
 )
 def test_a_number_that_means_nothing_is_wrong_usage(
