@@ -24,6 +24,8 @@ from serving.errors import Failed
 LOCUSTFILE = Path(__file__).with_name("locustfile.py")
 PARENT_VARIABLE = "TEAPOT_PARENT_PID"
 """Tells the child whom it works for: when that process is gone, it ends too."""
+_ERROR = "/ERROR/"
+"""Between host and logger of a line of locust's log."""
 POLL_S = 0.25
 GRACE_S = 15.0
 """What the child gets beyond its drain, to write its files."""
@@ -107,8 +109,14 @@ class Sender:
             self._process.wait()
 
     def _last_words(self) -> str:
-        lines = self._folder.log_path.read_text(errors="replace").strip().splitlines()
-        return lines[-1] if lines else "it said nothing"
+        return last_words(self._folder.log_path.read_text(errors="replace"))
+
+
+def last_words(log: str) -> str:
+    """The last error in locust's log, else its last line: under an error locust still prints its tables."""
+    lines = log.strip().splitlines()
+    errors = [line.partition(_ERROR)[2].partition(": ")[2] for line in lines if _ERROR in line]
+    return (errors or lines or ["it said nothing"])[-1]
 
 
 def _free_port() -> int:

@@ -14,7 +14,7 @@ from fakes.scripted_engine import ScriptedEngine
 from loadgen.live_view import View
 from loadgen.prepare import Request, prepare
 from loadgen.run_folder import RunFolder
-from loadgen.sender import Sender
+from loadgen.sender import Sender, last_words
 from loadgen.stats.definitions import ttft_s
 from loadgen.target import parse_target
 from loadgen.workload import Workload
@@ -93,8 +93,21 @@ def test_a_child_that_breaks_down_is_told_with_its_last_words_and_its_log(
     folder = folder_for(engine, workload(), run_dir)
     (run_dir / "timetable.jsonl").unlink()
     sender = Sender(folder, api_key=None)
-    with pytest.raises(Failed, match=r"locust\.log"):
+    with pytest.raises(Failed, match=r"locust\.log: .*timetable\.jsonl"):
         sender.wait(stopped=lambda: False, progress=lambda _: None)
+
+
+def test_last_words_are_the_error_and_not_the_table_below_it() -> None:
+    log = (
+        "[2026-11-29 21:39:48,390] vm/INFO/locust.runners: All users spawned\n"
+        "[2026-11-29 21:39:48,390] vm/ERROR/teapot.load: q3/x.jsonl: there is none; make it\n"
+        "Type     Name      # reqs\n--------|---------|-------\n"
+    )
+    assert last_words(log) == "q3/x.jsonl: there is none; make it"
+    assert (
+        last_words("Traceback (most recent call last):\nImportError: no locust\n") == "ImportError: no locust"
+    )
+    assert last_words("") == "it said nothing"
 
 
 def test_the_child_ends_when_its_parent_is_gone(
