@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import openai
 import pytest
@@ -90,6 +91,8 @@ TOOL = {
     "type": "function",
     "function": {
         "name": "set_unit",
+        # Without it the arguments are the model's own, and this one's weights are random.
+        "strict": True,
         "parameters": {
             "type": "object",
             "properties": {"unit": {"type": "string", "enum": ["c", "f"]}},
@@ -101,9 +104,11 @@ TOOL = {
 
 
 def test_a_tool_that_is_named_is_called_and_one_that_is_not_known_is_refused(serving: Serving) -> None:
-    named = {"type": "function", "function": {"name": "set_unit"}}
-    unknown = {"type": "function", "function": {"name": "nothing"}}
-    ask = {"model": MODEL, "messages": QUESTION, "tools": [TOOL], "max_tokens": 300, "temperature": 0}
+    named: Any = {"type": "function", "function": {"name": "set_unit"}}
+    unknown: Any = {"type": "function", "function": {"name": "nothing"}}
+    ask: dict[str, Any] = {
+        "model": MODEL, "messages": QUESTION, "tools": [TOOL], "max_tokens": 300, "temperature": 0,
+    }  # fmt: skip
     with client(serving) as api:
         answer = api.chat.completions.create(tool_choice=named, **ask)
         free = api.chat.completions.create(tool_choice="auto", **ask)

@@ -24,6 +24,8 @@ TARGETS = {
 class Everything(dict):
     """Says of every series that it is 1, except of those that are named."""
 
+    script: Script
+
     def get(self, asked, default=None):
         if asked in self:
             return self[asked]

@@ -47,7 +47,7 @@ def test_what_was_not_seen_is_none_and_not_zero() -> None:
     ],
 )
 def test_another_process_is_noticed(series: dict[str, float]) -> None:
-    before = Reading(0, BEFORE.series | {"process_start_time_seconds": 11})
+    before = Reading(0, {**BEFORE.series, "process_start_time_seconds": 11})
     assert of_readings("engine", [before, Reading(60, series)]).restarted
     assert not of_readings("engine", [BEFORE, AFTER]).restarted
 
