@@ -28,6 +28,9 @@ ALLOWED_S: Mapping[Latency, float] = {"ttft": 0.01, "tpot": 0.0005, "e2e": 0.01}
 READ_LATE_S = 1.0
 """The load generator counts an answer when it has read it, and its exporter ends with the run: what ended
 after its last scrape is in no sample."""
+PROBES = 2
+"""Before a run its generator asks for one token, twice if the first way is refused: on the same path, and so
+shortly before that it is counted to the run or not, as the scrapes fall."""
 SETTLE_SCRAPES = 2
 """After the last request, until its end is certainly scraped."""
 _GATEWAY: Mapping[Latency, str] = {
@@ -64,6 +67,8 @@ class ClientView:
     """The first measured request."""
     sent: int
     """Warm-up included."""
+    paths: tuple[str, ...]
+    """Where they were sent to, such as `/v1/chat/completions`."""
     ends_s: tuple[float, ...]
     """When each measured request ended, however it did."""
     latencies: Mapping[Latency, Distribution]
@@ -118,9 +123,8 @@ def measures(view: ClientView, deployment: str, scrape_s: float) -> Iterator[Mea
     window_s = math.ceil(view.settled_s(scrape_s) - view.measured_s)
     whole_s = math.ceil(view.settled_s(scrape_s) - view.began_s + scrape_s)
     scope = Scope((f'deployment="{deployment}"',), window=f"{window_s}s")
-    yield _count(
-        "gateway", view.sent, view.sent, _gateway_requests(scope.over(f"{whole_s}s")), before_s=view.began_s
-    )
+    sent = _gateway_requests(scope.over(f"{whole_s}s").only(f'path=~"{"|".join(view.paths)}"'))
+    yield _count("gateway", view.sent, view.sent + PROBES, sent, before_s=view.began_s)
     run = Scope((f'run="{view.run}"',), window=f"{whole_s + 10 * math.ceil(scrape_s)}s")
     ended = total(over_time("last", load_metrics()["requests"].name, run), run)
     unseen_from_s = view.ended_s - scrape_s - READ_LATE_S

@@ -32,6 +32,7 @@ def client_view(path: Path) -> ClientView:
         began_s=(origin_ns + min(record.t_sent_ns for record in records)) / 1e9,
         measured_s=(origin_ns + min(record.t_sent_ns for record in measured)) / 1e9,
         sent=len(records),
+        paths=tuple(sorted({planned.path for planned in folder.timetable()})),
         ends_s=tuple((origin_ns + record.t_end_ns) / 1e9 for record in measured),
         latencies={key: seen for key in LATENCIES for seen in _distribution(summary[f"{key}_s"])},
     )

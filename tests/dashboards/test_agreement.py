@@ -9,7 +9,7 @@ import pytest
 from dashboards.agreement import ClientView, Distribution, Measure, Percentile, compare, measures
 
 VIEW = ClientView(
-    run="r1", began_s=1000.0, measured_s=1010.5, sent=64,
+    run="r1", began_s=1000.0, measured_s=1010.5, sent=64, paths=("/v1/chat/completions",),
     ends_s=(*range(1011, 1070), 1070.25),
     latencies={"ttft": Distribution(0.15, (Percentile(0.5, 0.13, 0.11, 0.16),))},
 )  # fmt: skip
@@ -63,6 +63,9 @@ def test_requests_are_counted_from_before_the_run_with_its_warm_up():
     (requests,) = [m for m in measures(VIEW, "d", 5.0) if m.where == "gateway" and m.unit == "requests"]
     assert (requests.low, requests.before_s) == (64, 1000.0)
     assert 'traffic="client"' in requests.expression
+    assert 'path=~"/v1/chat/completions"' in requests.expression
+    # The one-token request before a run may have been counted before it or not.
+    assert [compare(requests, count, []).agrees for count in (63, 64, 66, 67)] == [False, True, True, False]
 
 
 def test_the_generator_may_have_ended_before_its_last_answers_were_scraped():

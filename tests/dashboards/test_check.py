@@ -47,7 +47,8 @@ def test_every_panel_of_every_row_is_judged_in_its_order():
 
 
 VIEW = ClientView(
-    run="r", began_s=1000.0, measured_s=1010.0, sent=64, ends_s=(1020.0, 1060.0),
+    run="r", began_s=1000.0, measured_s=1010.0, sent=64, paths=("/v1/chat/completions",),
+    ends_s=(1020.0, 1060.0),
     latencies={"ttft": Distribution(0.15, (Percentile(0.5, 0.13, 0.11, 0.16),))},
 )  # fmt: skip
 

@@ -40,6 +40,7 @@ def test_a_run_tells_when_it_was_and_what_it_measured(tmp_path):
     made = folder(tmp_path / "r7")
     view = client_view(made.path)
     assert (view.run, view.sent, len(view.ends_s)) == ("r7", 100, 96)
+    assert view.paths == ("/v1/chat/completions",)
     assert view.began_s == pytest.approx(ORIGIN_S, abs=0.05)
     assert view.measured_s == pytest.approx(ORIGIN_S + 1.0, abs=0.05)  # the fifth, four a second
     assert view.ended_s == pytest.approx(ORIGIN_S + max(r.t_end_ns for r in made.records()) / SECOND_NS)
