@@ -15,6 +15,8 @@ import pytest
 import yaml
 from e2e.deployments import Serving, free_port, serve, teapot, write_deployment
 
+from serving.engine.folders import DataFolder
+
 pytestmark = [
     pytest.mark.engine,
     pytest.mark.timeout(600),
@@ -41,15 +43,17 @@ class Recorded:
 
 
 @pytest.fixture(scope="module")
-def recorded(tiny_llama: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
-    folder = tmp_path_factory.mktemp("boards")
-    path = write_deployment(folder, model=tiny_llama, modes=[{"kind": "prefix_cache"}])
+def recorded(
+    tiny_llama: Path, folder: DataFolder, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Recorded]:
+    here = tmp_path_factory.mktemp("boards")
+    path = write_deployment(here, model=tiny_llama, modes=[{"kind": "prefix_cache"}])
     document: dict[str, Any] = yaml.safe_load(path.read_text())
     document["name"] = f"boards-{os.getpid()}"
     document["prometheus"] = {"enabled": True, "port": free_port()}
     document["slo"] = {"ttft": "5s", "tpot": "1s", "e2e": "30s"}
     path.write_text(yaml.safe_dump(document))
-    workload, run = folder / "load.yaml", folder / "run"
+    workload, run = here / "load.yaml", here / "run"
     workload.write_text(yaml.safe_dump(LOAD))
     with serve(path) as serving:
         serving.wait_until_ready()
@@ -58,6 +62,7 @@ def recorded(tiny_llama: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
         assert done.returncode in (0, 3), done.stderr
         yield Recorded(_prometheus_of(serving), run)
         assert serving.stop(signal.SIGTERM) == 143
+    shutil.rmtree(folder.state / "prometheus" / document["name"], ignore_errors=True)
 
 
 def _prometheus_of(serving: Serving) -> str:
@@ -74,7 +79,7 @@ def test_every_panel_is_alive_and_counts_agree_with_the_run(recorded: Recorded) 
     bad = [verdict for board in told["boards"] for verdict in board["verdicts"] if not verdict["good"]]
     assert bad == [], done.stdout
     by_what = {(c["what"], c["where"]): c for c in told["comparisons"]}
-    assert by_what["requests", "gateway"]["agrees"] is True
+    assert by_what["requests", "gateway"]["agrees"] is True, by_what
     assert by_what["TPOT mean", "gateway"]["agrees"] is not None
     assert by_what["E2E mean", "engines"]["agrees"] is not None
 
