@@ -7,7 +7,8 @@ about running engines.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -35,6 +36,7 @@ from serving.engine.recipes import choose_recipe
 from serving.engine.reference import References, model_fingerprint
 from serving.engine.supervisor import start_together
 from serving.engine.weights import weight_bytes
+from serving.errors import UsageError
 from serving.gateway.elsewhere import check_elsewhere
 from serving.modes.lora import Lora
 from serving.modes.mode import EngineContext
@@ -115,7 +117,7 @@ def prepare(
         relative_to=Path(path).parent,
     )
     model = resolve_model(deployment.model, place)
-    shared = _with_models(shared, deployment, model, place)
+    shared = _with_models(shared, deployment, document, model, place)
     contexts = engine_contexts(shared, slots)
     for note in check_startable(deployment, document, *contexts, allow_ineffective=allow_ineffective):
         console.say(f"note: {note}")
@@ -167,21 +169,40 @@ class _Launch:
         return PreparedEngine(context, command, spec)
 
 
+def adapter_folders(places: Iterable[str], beside: Path, where: str) -> dict[str, str]:
+    """The folders among adapters' places; what has the form of a hub id is left to vLLM.
+
+    Raises: UsageError for a folder that is not there or is no adapter's, so that no start is paid for it.
+    """
+    found = {}
+    for word in places:
+        path = (beside / Path(word).expanduser()).resolve()
+        if path.is_dir() and not (path / "adapter_config.json").is_file():
+            fix = "give the folder that the adapter was saved to"
+            raise UsageError(f"there is no adapter_config.json in {path}", where=where, fix=fix)
+        if path.is_dir():
+            found[word] = str(path)
+        elif not re.fullmatch(r"[\w-][\w.-]*/[\w.-]+", word):
+            fix = "give a folder, or a hub id such as organisation/name"
+            raise UsageError(f"no adapter '{word}': no such folder ({path})", where=where, fix=fix)
+    return found
+
+
 def _with_models(
-    shared: EngineContext, deployment: Deployment, model: LocalModel, place: ModelPlace
+    shared: EngineContext, deployment: Deployment, document: Document, model: LocalModel, place: ModelPlace
 ) -> EngineContext:
     """The context with what is known of the model, its draft, and where drafts and adapters lie."""
     paths: dict[str, str] = {}
     draft = None
     facts = model_facts(model.name, model.config)
-    for mode in deployment.modes:
+    for index, mode in enumerate(deployment.modes):
         if isinstance(mode, Speculative) and mode.model is not None:
             found = resolve_model(mode.model, place)
             paths[mode.model] = found.path_or_id
             # A head trained for its model (eagle ...) has a config.json of its own kind.
             draft = model_facts(found.name, found.config) if mode.method == "draft_model" else None
         if isinstance(mode, Lora):
-            folders = {word: (place.relative_to / Path(word).expanduser()) for word in mode.adapters.values()}
-            paths |= {word: str(path.resolve()) for word, path in folders.items() if path.is_dir()}
+            where = document.where(("modes", index, "adapters"))
+            paths |= adapter_folders(mode.adapters.values(), place.relative_to, where)
     longest = shared.max_model_len or facts.max_position
     return replace(shared, model=facts, draft=draft, paths=paths, max_model_len=longest)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from fakes.engine_home import EngineHome, make_engine_home, make_model
 
-from deploy.prepared import Prepared, prepare
+from deploy.prepared import Prepared, adapter_folders, prepare
 from serving.console import Console
 from serving.errors import Failed, UsageError
 
@@ -90,3 +90,22 @@ def test_what_would_do_nothing_starts_only_where_it_is_allowed(home: EngineHome)
 def test_a_model_that_is_not_there_is_said(home: EngineHome) -> None:
     with pytest.raises(UsageError, match="no such folder"):
         prepared(home.deployment(model="nowhere"))
+
+
+def test_adapters_are_folders_beside_the_file_or_ids_of_a_hub(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "adapter_config.json").write_text("{}")
+    assert adapter_folders(["mine", "org/other"], tmp_path, "w") == {"mine": str(tmp_path / "mine")}
+
+
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [("nosuch", "no such folder"), ("./a/b", "no such folder"), ("empty", r"no adapter_config\.json")],
+)
+def test_an_adapter_that_is_none_is_said_before_a_start_is_paid_for(
+    home: EngineHome, place: str, said: str
+) -> None:
+    (home.root / "empty").mkdir()
+    path = home.deployment(modes=[{"kind": "lora", "adapters": {"a": place}}])
+    with pytest.raises(UsageError, match=rf"modes\[0\].adapters: .*{said}"):
+        prepared(path, "engine.args.enforce-eager=true")
