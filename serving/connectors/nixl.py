@@ -6,7 +6,7 @@ one CPU box. Knows nothing about HTTP, request ids or where the engines are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from serving.connectors.connector import LOOPBACK, Body, Connector, Leg, Legs, Role
@@ -73,6 +73,17 @@ class Nixl(Connector):
     def role_of(self, role: Role) -> str:
         """Both, as it was run: a decoding engine may have to serve alone. vLLM 0.32.0 warns of it."""
         return "kv_both"
+
+    def problems(self, extra: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+        """With transfers in both directions vLLM 0.33 tells every client the decoding engine's address.
+
+        It is in the last event of a stream, which is forwarded unread, and nobody would use the blocks
+        (vllm 0.33.0: nixl/pull_scheduler.py request_finished, openai/chat_completion/protocol.py).
+        """
+        yield from super().problems(extra)
+        if extra.get("bidirectional_kv_xfer"):
+            what = "bidirectional_kv_xfer hands clients the address of the decoding engine"
+            yield what, "leave it out; the gateway takes transfers from the prefilling engine only"
 
     def environment(self, leg: Leg) -> dict[str, str]:
         """Its side channel on loopback; on CPU the transports that need no device."""

@@ -48,6 +48,13 @@ def test_every_engine_has_a_side_channel_of_its_own() -> None:
     assert "UCX_TLS" not in NIXL.environment(Leg(device="cuda", role="decode", side_channel_port=5700))
 
 
+def test_transfers_in_both_directions_are_refused_for_they_tell_clients_an_internal_address() -> None:
+    [(what, fix)] = NIXL.problems({"bidirectional_kv_xfer": True})
+    assert "address of the decoding engine" in what
+    assert "leave it out" in fix
+    assert list(NIXL.problems({"bidirectional_kv_xfer": False, "num_threads": 2})) == []
+
+
 def test_the_first_leg_asks_for_one_token_without_a_stream() -> None:
     first = prefill_body(BODY)
     assert (first["stream"], first["max_tokens"], first["n"]) == (False, 1, 1)
