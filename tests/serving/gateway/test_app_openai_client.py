@@ -1,4 +1,4 @@
-"""The official client, unchanged, through the gateway to an engine that behaves like vLLM."""
+"""The official client, unchanged, through the gateway to one engine that behaves like vLLM, and to a pair."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import pytest
 from fakes.scripted_engine import ScriptedEngine
 from fakes.scripts import Events, cut, stream, text_answer
 
+from serving.gateway.backends import Backend
+from serving.gateway.routing_settings import RoutingSettings
 from serving.gateway.server import Gateway
 
 MakeGateway = Callable[..., Awaitable[Gateway]]
@@ -22,10 +24,32 @@ def scripted() -> Iterator[ScriptedEngine]:
         yield engine
 
 
-@pytest.fixture
-async def gateway(scripted: ScriptedEngine, make_gateway: MakeGateway) -> Gateway:
+@pytest.fixture(scope="module")
+def prefiller() -> Iterator[ScriptedEngine]:
+    words = ("--served-model-name", "small", "--hand-over", "blocks", "--ttft", "0", "--itl", "0")
+    with ScriptedEngine.start(*words) as engine:
+        yield engine
+
+
+@pytest.fixture(params=["one engine", "a pair"])
+async def gateway(
+    request: pytest.FixtureRequest,
+    scripted: ScriptedEngine,
+    prefiller: ScriptedEngine,
+    make_gateway: MakeGateway,
+) -> AsyncIterator[Gateway]:
     scripted.reset()
-    return await make_gateway(scripted.url)
+    prefiller.reset()
+    if request.param == "one engine":
+        yield await make_gateway(scripted.url)
+        return
+    gateway = Gateway("demo", routing=RoutingSettings(prefill_from_tokens=1))
+    await gateway.start("127.0.0.1", 0, "127.0.0.1", 0)
+    gateway.add(Backend(prefiller.url, role="prefill", state="ready"))
+    gateway.add(Backend(scripted.url, role="decode", state="ready"))
+    gateway.open(())
+    yield gateway
+    await gateway.stop()
 
 
 @pytest.fixture
