@@ -77,7 +77,7 @@ def run(args: argparse.Namespace, console: Console) -> int:
 
 def _watched(prometheus: str | None) -> str:
     if prometheus is None:
-        return "no Prometheus is running here; the reason is above"
+        return "no Prometheus is running here"
     return f"{prometheus} (Prometheus; what it scrapes: {prometheus}/targets)"
 
 
