@@ -16,6 +16,10 @@ from serving.errors import Failed
 
 LOADING = "(Worker pid=1) INFO 11-29 16:17:19 [cpu_model_runner.py:68] Starting to load model /m..."
 
+WARMING_UP = "(Worker pid=1) INFO 11-29 16:21:11 [decorators.py:743] [backbone] saved AOT compiled function to /c"
+    "(Worker pid=1) INFO 11-29 16:19:01 [decorators.py:560] Directly load AOT compilation from path /c"
+)
+
 
 class Stages:
     def __init__(self) -> None:
@@ -97,6 +101,28 @@ async def test_a_cancelled_start_leaves_nothing(tmp_path: Path, after_s: float) 
     process = engine(tmp_path, "--start-delay", "100", "--child", "--ignore-sigterm")
     starting = asyncio.create_task(start_engine(process, 60, Stages()))
     await asyncio.sleep(after_s)
+    starting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await starting
+    assert leftovers(process.id) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "stage"),
+    [(LOADING, StartStage.LOADING_WEIGHTS), (WARMING_UP, StartStage.WARMING_UP)],
+    ids=["loading weights", "warming up"],
+)
+async def test_a_start_cancelled_in_a_later_stage_leaves_nothing_either(
+    tmp_path: Path, line: str, stage: StartStage
+) -> None:
+    process, stages = (
+        engine(tmp_path, "--start-delay", "100", "--child", "--ignore-sigterm", "--say", line),
+        Stages(),
+    )
+    starting = asyncio.create_task(start_engine(process, 60, stages))
+    async with asyncio.timeout(30):
+        while stage not in stages.seen:  # noqa: ASYNC110 - what is watched has no event
+            await asyncio.sleep(0.01)
     starting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await starting
