@@ -15,10 +15,7 @@ from serving.engine.stages import StartStage
 from serving.errors import Failed
 
 LOADING = "(Worker pid=1) INFO 11-29 16:17:19 [cpu_model_runner.py:68] Starting to load model /m..."
-
-WARMING_UP = "(Worker pid=1) INFO 11-29 16:21:11 [decorators.py:743] [backbone] saved AOT compiled function to /c"
-    "(Worker pid=1) INFO 11-29 16:19:01 [decorators.py:560] Directly load AOT compilation from path /c"
-)
+WARMING_UP = "(Worker pid=1) INFO 11-29 16:21:11 [decorators.py:743] [backbone] saved AOT compiled function"
 
 
 class Stages:
