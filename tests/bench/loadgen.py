@@ -104,8 +104,9 @@ def _row(
     tool: Tool, job: Job, version: str, said: Said, server: Server, cpus: tuple[CpuOverTime, CpuOverTime]
 ) -> Row:
     cpu, server_cpu = cpus
-    # Tools send probes and warm-ups of their own: the requests that count are the long ones.
-    served = [row for row in server.get("/_served") if len(row["writes_ns"]) == job.tokens]
+    # Tools send probes and warm-ups of their own before: the requests that count are the last long ones.
+    whole = [row for row in server.get("/_served") if len(row["writes_ns"]) == job.tokens]
+    served = sorted(whole, key=lambda row: row["t_received_ns"])[-job.streams :]
     if not served:
         return Row(tool.name, version, job.streams, f"no answer of {job.tokens} tokens was asked for")
     events = sum(len(row["writes_ns"]) for row in served)
