@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dashboards.promql import Scope, increase, or_zero, rate, ratio, series, total, total_rate
 from dashboards.sli import SUMMARIES, Ask, Sli, Summary, own, share
+from serving.facts.paths import WORKING
 
 SLOS = ("availability", "ttft", "tpot", "e2e")
 """As `teapot_slo_requests_total` names them."""
@@ -28,6 +29,8 @@ def _met_ratio(slo: str) -> Ask:
 _CLIENT = {"traffic": "client"}
 """Answers that clients got: not those that were thrown away (shadow traffic)."""
 _REFUSED = {"outcome": "rejected", "code": "503"}
+WORK = 'path=~"' + "|".join(WORKING) + '"'
+"""Requests that make an engine work, of metrics that tell the path."""
 
 
 def _clients(metric: str) -> Ask:
@@ -38,13 +41,17 @@ def _summary(how: Summary, metric: str, **labels: str) -> Ask:
     return lambda scope: how(own(metric), scope, **_CLIENT, **labels)
 
 
+def _whole(how: Summary) -> Ask:
+    return lambda scope: how(own("gateway_duration"), scope.only(WORK), **_CLIENT, outcome="ok")
+
+
 def _outcome_ratio(**those: str) -> Ask:
-    return lambda scope: share(own("gateway_requests"), scope, those, _CLIENT)
+    return lambda scope: share(own("gateway_requests"), scope.only(WORK), those, _CLIENT)
 
 
 def _errors(scope: Scope) -> str:
-    everything = total_rate(own("gateway_requests"), scope, **_CLIENT)
-    failed = scope.only('outcome=~"upstream_error|timeout|error"')
+    everything = total_rate(own("gateway_requests"), scope.only(WORK), **_CLIENT)
+    failed = scope.only(WORK, 'outcome=~"upstream_error|timeout|error"')
     return ratio(
         or_zero(total(rate(own("gateway_requests"), failed, **_CLIENT), scope), everything), everything
     )
@@ -115,8 +122,8 @@ GATEWAY_SLIS: tuple[Sli, ...] = (
     *(
         Sli(
             key=f"e2e_{name}", title=f"E2E {name}", unit="seconds", better="lower",
-            help="From a request's head to the end of its whole answer.",
-            query=_summary(how, "gateway_duration", outcome="ok"),
+            help="From the head of a request that makes an engine work to the end of its whole answer.",
+            query=_whole(how),
         )
         for name, how in SUMMARIES.items()
     ),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from dashboards.gateway_slis import WORK
 from dashboards.panels import Query
 from dashboards.promql import RANGE, Scope, increase, total
 from dashboards.slis import SLIS, own
@@ -60,7 +61,7 @@ def compared() -> tuple[Query, ...]:
 
 
 def _samples(line: Compared, side: Scope) -> str:
-    return total(increase(line.of, side, **dict(line.labels)), side)
+    return total(increase(line.of, side.only(WORK), **dict(line.labels)), side)
 
 
 def _lines(column: Callable[[Compared], str]) -> str:

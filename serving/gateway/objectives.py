@@ -18,10 +18,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from serving.facts.paths import WORKING
 from serving.gateway.outcome import Outcome
-
-JUDGED_PATHS = frozenset({"/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/embeddings"})
-"""Requests that make an engine work. Lists of models are always fast, and would dilute every share."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +50,7 @@ class Objectives:
 
 def judged(outcome: Outcome, objectives: Objectives) -> Iterator[tuple[str, bool]]:
     """Each objective that this request says something about, and whether it was met."""
-    if outcome.traffic != "client" or outcome.path not in JUDGED_PATHS:
+    if outcome.traffic != "client" or outcome.path not in WORKING:
         return
     available = _available(outcome)
     if available is not None:
