@@ -171,11 +171,16 @@ class GatewaySection(Section):
 
 
 class SloSection(Section):
-    """The service level objectives of one request, and the share of requests that are to meet them."""
+    """The service level objectives of one request."""
 
     ttft: Duration | None = None
     tpot: Duration | None = None
     e2e: Duration | None = None
+
+
+class PromisedSection(SloSection):
+    """What a deployment promises: the objectives, and the share of requests that are to meet them."""
+
     target: Annotated[float, Field(gt=0, lt=1)] = 0.99
     availability: Annotated[float, Field(gt=0, lt=1)] = 0.995
 
@@ -228,6 +233,6 @@ class Deployment(Section):
     replicas: Annotated[int, Field(ge=1)] = 1
     revisions: tuple[RevisionSection, ...] = ()
     gateway: GatewaySection = GatewaySection()
-    slo: SloSection = SloSection()
+    slo: PromisedSection = PromisedSection()
     prometheus: PrometheusSection = PrometheusSection()
     grafana: GrafanaSection | None = None

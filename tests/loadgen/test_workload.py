@@ -61,6 +61,10 @@ def test_wrong_keys_and_units_are_told_together_with_their_lines(tmp_path: Path)
     assert "did you mean 'input_tokens'?" in said
 
 
+def test_what_only_a_deployment_promises_is_no_key_of_a_workload(tmp_path: Path) -> None:
+    assert "slo.target: unknown key" in refusals(tmp_path, CHAT + "slo: {ttft: 1s, target: 0.9}\n")
+
+
 @pytest.mark.parametrize(
     ("line", "told"),
     [

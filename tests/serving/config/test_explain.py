@@ -63,7 +63,10 @@ MISTAKES = {
     "model: 7": 'model: 7 is not text; put it in quotes: "7"',
     "gateway: {port: 70000}": "gateway.port: 70000 is not allowed; it should be less than or equal to 65535",
     "gateway: {max_body: 10mib}": "gateway.max_body: '10mib' has the unknown unit 'mib'; did you mean 10MiB?",
-    "zzz: 1": "zzz: unknown key; known keys: name, model, engine, modes, replicas, revisions, gateway, slo",
+    "zzz: 1": (
+        "zzz: unknown key; known keys: name, model, engine, modes, replicas, revisions, gateway, slo, "
+        "prometheus, grafana"
+    ),
 }
 
 

@@ -15,6 +15,7 @@ from serving.config.schema import (
     GatewaySection,
     GrafanaSection,
     PrometheusSection,
+    PromisedSection,
     RevisionSection,
     RoutingSection,
     SloSection,
@@ -31,7 +32,7 @@ PAGE = (ROOT / "docs" / "deployment-file.md").read_text(encoding="utf-8")
 SHIPPED = sorted((ROOT / "deploy" / "configs").glob("*.yaml"))
 MODELS: list[type[BaseModel]] = [
     Deployment, EngineSection, GatewaySection, GrafanaSection, PrometheusSection, RevisionSection,
-    RoutingSection, SloSection, TimeoutsSection, TlsSection, TracingSection, *MODES,
+    RoutingSection, PromisedSection, SloSection, TimeoutsSection, TlsSection, TracingSection, *MODES,
 ]  # fmt: skip
 
 

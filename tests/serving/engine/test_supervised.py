@@ -182,7 +182,7 @@ async def test_one_that_dies_while_it_is_proven_is_told_as_dead(tmp_path: Path) 
     one = engine(
         Life(), spec(tmp_path, "--die-after", "0.5", "--die-message", "RuntimeError: odd"), prove=forever
     )
-    with pytest.raises(Failed, match=r"ended while serving \(exit code 1\): odd"):
+    with pytest.raises(Failed, match=r"ended while serving \(exit code 1\): RuntimeError: odd"):
         await asyncio.wait_for(one.start(), 60)
     await stopped(one)
 
