@@ -8,6 +8,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping
 
+from deploy.commands.argument_types import duration
+
 DEPLOYMENT = "deployment"
 
 
@@ -39,12 +41,7 @@ def given(args: argparse.Namespace) -> Mapping[str, str]:
 
 
 def _duration(text: str) -> float:
-    from serving.config.units import UnitError, parse_duration
-
-    try:
-        seconds = parse_duration(text)
-    except UnitError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
+    seconds = duration(text)
     if seconds < 1:
         raise argparse.ArgumentTypeError(f"'{text}' is too short to hold samples; give 1s or more")
     return seconds

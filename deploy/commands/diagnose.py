@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from deploy.commands.argument_types import duration
 from deploy.diagnose.evidence import Evidence, Reading, of_readings
 from deploy.diagnose.report import diagnose, document, text
 from deploy.diagnose.sources import Readings, from_engine, from_prometheus, from_run
 from serving.config.load import load_deployment
-from serving.config.units import UnitError, parse_duration
 from serving.console import Console
 from serving.errors import EXIT_INVALID_MEASUREMENT, EXIT_OK, UsageError
 
@@ -39,7 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--for",
         dest="within",
-        type=_duration,
+        type=duration,
         default=60.0,
         metavar="TIME",
         help="how long to watch, or how far to look back, with its unit (default: 60s)",
@@ -80,10 +80,3 @@ def _evidence(name: str, readings: Sequence[Reading], file: str | None) -> Evide
         ttft_slo_s=deployment.slo.ttft,
         tpot_slo_s=deployment.slo.tpot,
     )
-
-
-def _duration(value: str) -> float:
-    try:
-        return parse_duration(value)
-    except UnitError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error

@@ -8,6 +8,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from deploy.commands.argument_types import count, positive
+
 KEY = "The key comes from TEAPOT_API_KEY or OPENAI_API_KEY."
 
 
@@ -35,13 +37,13 @@ def _configure_selftest(parser: argparse.ArgumentParser) -> None:
     _processes(parser)
     parser.add_argument(
         "--streams",
-        type=_count,
+        type=count,
         action="append",
         metavar="N",
         help="measure this many (repeat; default: 50 to 2000)",
     )
     parser.add_argument(
-        "--seconds", type=_positive, default=6.0, metavar="S", help="of each step (default: 6)"
+        "--seconds", type=positive, default=6.0, metavar="S", help="of each step (default: 6)"
     )
     parser.epilog = "Exit: 0 some were measured truly, 1 not even the fewest."
 
@@ -90,7 +92,7 @@ def _grafana(parser: argparse.ArgumentParser) -> None:
 
 def _processes(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--processes", type=_count, default=1, metavar="N", help="sending processes (default: 1)"
+        "--processes", type=count, default=1, metavar="N", help="sending processes (default: 1)"
     )
 
 
@@ -138,33 +140,17 @@ def _configure_search(parser: argparse.ArgumentParser) -> None:
         ("precision", 0.1, "the answer is known to this ratio (default: 0.1)"),
         ("goodput", 0.95, "share of intended requests that must meet every SLO (default: 0.95)"),
     ):
-        check = _share if name == "goodput" else _positive
+        check = _share if name == "goodput" else positive
         parser.add_argument(f"--{name}", type=check, default=value, metavar="X", help=text)
     parser.add_argument(
-        "--confirm", type=_count, default=2, metavar="N", help="runs that must agree on each end (default: 2)"
+        "--confirm", type=count, default=2, metavar="N", help="runs that must agree on each end (default: 2)"
     )
-    parser.add_argument("--trials", type=_count, default=40, metavar="N", help="runs at most (default: 40)")
+    parser.add_argument("--trials", type=count, default=40, metavar="N", help="runs at most (default: 40)")
     parser.epilog = f"{KEY} Exit: 0 found, 3 not found within the bounds or not confirmed."
 
 
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"'{text}' is no whole number from 1")
-    return int(text)
-
-
-def _positive(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"'{text}' is no number above 0")
-    return value
-
-
 def _share(text: str) -> float:
-    value = _positive(text)
+    value = positive(text)
     if value > 1:
         raise argparse.ArgumentTypeError(f"'{text}' is no share of at most 1, such as 0.95")
     return value

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from deploy.commands.argument_types import count, positive
 from deploy.plan_inputs import measured, read_shape
 from deploy.planning import VERSION, build_ask, gpu_of, model_ask, prices, variants
 from serving.console import Console
@@ -78,10 +79,10 @@ def _devices(parser: argparse.ArgumentParser) -> None:
         "--gpu-memory", type=_size, help="memory of a device, such as 80GiB, in place of the table's"
     )
     group.add_argument(
-        "--bandwidth", type=_positive, help="GB/s of a device that is not known, or of a rank's cores"
+        "--bandwidth", type=positive, help="GB/s of a device that is not known, or of a rank's cores"
     )
-    group.add_argument("--flops", type=_positive, help="dense bf16 TFLOP/s of such a device")
-    group.add_argument("--fp8-flops", type=_positive, help="dense FP8 TFLOP/s of such a device")
+    group.add_argument("--flops", type=positive, help="dense bf16 TFLOP/s of such a device")
+    group.add_argument("--fp8-flops", type=positive, help="dense FP8 TFLOP/s of such a device")
     group.add_argument("--count", type=int, help="devices")
     group.add_argument("--tensor", type=int, help="ranks that share every layer; default: all devices")
     group.add_argument("--pipeline", type=int, help="stages of consecutive layers")
@@ -93,31 +94,31 @@ def _serving(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("serving (without FILE)")
     group.add_argument("--weight-format", help="storage of the weights; default: the checkpoint's, else bf16")
     group.add_argument("--kv-format", default="auto", help="format of the KV cache")
-    group.add_argument("--max-model-len", type=_count, help="tokens; default: the model's own")
-    group.add_argument("--max-num-seqs", type=_count, help="default: vLLM's for the device")
-    group.add_argument("--max-num-batched-tokens", type=_count, help="default: vLLM's for the device")
+    group.add_argument("--max-model-len", type=count, help="tokens; default: the model's own")
+    group.add_argument("--max-num-seqs", type=count, help="default: vLLM's for the device")
+    group.add_argument("--max-num-batched-tokens", type=count, help="default: vLLM's for the device")
     group.add_argument("--gpu-memory-utilization", type=_share, help="default: vLLM's")
     group.add_argument("--kv-cache-memory", type=_size, help="a fixed KV cache a device, such as 20GiB")
     group.add_argument("--enforce-eager", action="store_true", help="no CUDA graphs")
     group.add_argument(
         "--vllm-version", help=f"whose overheads hold; default: {VERSION}, on CPU the installed build's"
     )
-    group.add_argument("--speculate", type=_count, metavar="K", help="drafted tokens a step")
+    group.add_argument("--speculate", type=count, metavar="K", help="drafted tokens a step")
     group.add_argument("--acceptance", type=float, metavar="ALPHA", help="of the next drafted token, 0 to 1")
     group.add_argument(
         "--acceptance-by-position", metavar="A,B,..", help="measured share reaching each position"
     )
     group.add_argument("--draft", help="the drafting model: a folder or config.json")
-    group.add_argument("--link", type=_positive, help="GB/s between prefilling and decoding engines")
+    group.add_argument("--link", type=positive, help="GB/s between prefilling and decoding engines")
 
 
 def _workload(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("load")
-    group.add_argument("--users", type=_count, help="requests at once that must fit")
+    group.add_argument("--users", type=count, help="requests at once that must fit")
     group.add_argument("--input-tokens", type=int, help="of a prompt")
     group.add_argument("--output-tokens", type=int, help="of an answer")
-    group.add_argument("--p50-tokens", type=_count, help="prompt and answer together at the median")
-    group.add_argument("--p95-tokens", type=_count, help="prompt and answer together at the 95th percentile")
+    group.add_argument("--p50-tokens", type=count, help="prompt and answer together at the median")
+    group.add_argument("--p95-tokens", type=count, help="prompt and answer together at the 95th percentile")
     group.add_argument("--workload", metavar="FILE", help="a workload file, for its lengths")
     group.add_argument(
         "--run", metavar="DIR", help="a run folder: its lengths, and measured times beside the floors"
@@ -228,24 +229,8 @@ def _size(text: str) -> int:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def _positive(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"'{text}' is no number above 0")
-    return value
-
-
 def _share(text: str) -> float:
-    value = _positive(text)
+    value = positive(text)
     if value > 1:
         raise argparse.ArgumentTypeError(f"'{text}' is above 1; give a share such as 0.92")
     return value
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"'{text}' is no whole number from 1")
-    return int(text)

@@ -1,0 +1,30 @@
+"""What is typed after options: read, or refused with the value."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+
+import pytest
+
+from deploy.commands.argument_types import count, duration, positive
+
+
+def test_numbers_and_times_are_read() -> None:
+    assert (count("3"), positive("0.5"), duration("90s"), duration("2m")) == (3, 0.5, 90.0, 120.0)
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "told"),
+    [
+        (count, "0", "'0' is no whole number from 1"),
+        (count, "1.5", "'1.5' is no whole number from 1"),
+        (positive, "-1", "'-1' is no number above 0"),
+        (positive, "inf", "'inf' is no number above 0"),
+        (positive, "many", "'many' is no number above 0"),
+        (duration, "60", "'60' has no unit"),
+    ],
+)
+def test_what_is_none_is_refused_with_the_value(read: Callable[[str], object], text: str, told: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match=told):
+        read(text)
