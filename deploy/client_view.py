@@ -20,7 +20,7 @@ LATENCIES: tuple[Latency, ...] = ("ttft", "tpot", "e2e")
 def client_view(path: Path) -> ClientView:
     """What the run in this folder measured. Raises: UsageError, and Failed where it sent nothing."""
     folder = RunFolder(path)
-    manifest, summary, records = folder.manifest(), folder.summary(), folder.records()
+    manifest, records = folder.manifest(), folder.records()
     measured = [record for record in records if record.phase == "measure"]
     if not measured:
         raise Failed(
@@ -34,8 +34,12 @@ def client_view(path: Path) -> ClientView:
         sent=len(records),
         paths=tuple(sorted({planned.path for planned in folder.timetable()})),
         ends_s=tuple((origin_ns + record.t_end_ns) / 1e9 for record in measured),
-        latencies={key: seen for key in LATENCIES for seen in _distribution(summary[f"{key}_s"])},
+        latencies=folder.of_summary(_latencies),
     )
+
+
+def _latencies(summary: Mapping[str, Any]) -> dict[Latency, Distribution]:
+    return {key: seen for key in LATENCIES for seen in _distribution(summary[f"{key}_s"])}
 
 
 def _distribution(row: Mapping[str, Any]) -> Iterator[Distribution]:

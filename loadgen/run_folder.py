@@ -146,6 +146,10 @@ class RunFolder:
         """The summary as it was written."""
         return self._json("summary.json")
 
+    def of_summary(self, read: Callable[[dict[str, Any]], T]) -> T:
+        """What `read` makes of the summary. Raises: UsageError where it lacks what a run's summary has."""
+        return self._made("summary.json", read, self.summary())
+
     def _json(self, name: str) -> dict[str, Any]:
         try:
             row: dict[str, Any] = json.loads(self._text(name))

@@ -9,6 +9,7 @@ import argparse
 import os
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -92,7 +93,7 @@ def _report(args: argparse.Namespace, console: Console) -> int:
     from loadgen.run_folder import RunFolder
 
     folder = RunFolder(args.folder)
-    write_report(folder, folder.summary())
+    folder.of_summary(partial(write_report, folder))
     console.result(str(folder.path / "report.html"))
     console.document({"report": str(folder.path / "report.html")})
     return EXIT_OK

@@ -35,6 +35,17 @@ def test_a_folder_without_a_run_is_wrong_usage(action: str, tmp_path: Path) -> N
         load.run(parse(action, str(tmp_path)), console())
 
 
+def test_a_summary_that_a_hand_has_cut_is_wrong_usage_and_says_where(tmp_path: Path) -> None:
+    write_run(tmp_path / "a")
+    load.run(parse("summarize", str(tmp_path / "a")), console())
+    (tmp_path / "a" / "summary.json").write_text('{"valid": true}')
+
+    with pytest.raises(UsageError, match="is not what a run writes") as refused:
+        load.run(parse("report", str(tmp_path / "a")), console())
+
+    assert "summary.json" in str(refused.value)
+
+
 SEARCHED = """name: small
 arrival: {process: constant, rate: 2/s, requests: 6}
 prompts: {kind: prompt_set, output_tokens: 4}
