@@ -66,7 +66,7 @@ setup:
 	@deploy/bootstrap-prometheus
 
 setup-dev:
-	@deploy/bootstrap loadgen,dev
+	@deploy/bootstrap loadgen,dev,otel
 	@deploy/bootstrap-prometheus
 
 clean: ## remove what make made in this folder (not runs/, not the engines and models in your data folder)

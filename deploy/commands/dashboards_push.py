@@ -38,11 +38,13 @@ def run(args: argparse.Namespace, console: Console) -> int:
     """Push, and say of each board what became of it."""
     from dashboards.boards import BOARDS
     from dashboards.grafana import Grafana
+    from dashboards.grafana_call import checked_url
     from dashboards.push import push
     from dashboards.render import board_json
     from deploy.grafana_token import token
 
-    grafana = Grafana(args.grafana, token(args.token_file, os.environ))
+    url = checked_url(args.grafana)  # before the token: a wrong address is seen at once, a token is work
+    grafana = Grafana(url, token(args.token_file, os.environ))
     boards = [board_json(board, BOARDS) for board in BOARDS]
     done = push(grafana, boards, folder=args.folder, source_uid=args.datasource_uid, force=args.force)
     console.document(asdict(done))

@@ -94,3 +94,13 @@ def test_without_a_token_nothing_is_asked(
     assert main(["dashboards", "push", "--grafana", fake.url]) == 2
     assert "GRAFANA_TOKEN: there is no token" in capsys.readouterr().err
     assert fake.asked == []
+
+
+def test_a_wrong_address_is_told_before_a_token_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("GRAFANA_TOKEN", raising=False)
+
+    assert main(["dashboards", "push", "--grafana", "nonsense"]) == 2
+
+    assert "is not the address of a Grafana" in capsys.readouterr().err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -50,8 +51,9 @@ def test_only_our_side_can_fail(notes: Mapping[str, object], is_error: bool) -> 
     assert failed(outcome(**notes)) is is_error
 
 
-@pytest.mark.skipif(INSTALLED, reason="OpenTelemetry is installed here")
-def test_tracing_without_the_packages_says_what_to_install() -> None:
+def test_tracing_without_the_packages_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("opentelemetry", "opentelemetry.sdk", "opentelemetry.sdk.trace", "opentelemetry.trace"):
+        monkeypatch.setitem(sys.modules, name, None)  # Python's own way to say that there is none
     with pytest.raises(UsageError) as caught:
         make_tracer(Tracing("http://127.0.0.1:4318", 1.0), "demo")
     (problem,) = caught.value.problems
