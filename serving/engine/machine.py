@@ -1,12 +1,16 @@
-"""What this machine offers to engines: cores, memory, shared memory, accelerators, a C++ compiler.
+"""What this machine offers to engines: cores, memory, shared memory, accelerators, addresses, a C++ compiler.
 
 Owns: asking the kernel, nvidia-smi and the search path. Knows nothing about what engines need.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
+import socket
+import struct
+from array import array
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -16,7 +20,31 @@ from serving.modes.mode import Accelerator, MachineFacts
 ROOT = Path("/")
 QUERY = ("nvidia-smi", "--query-gpu=name,memory.total,memory.free", "--format=csv,noheader,nounits")
 MIB = 1024**2
+SIOCGIFCONF = 0x8912
+IFREQ_BYTES = 40
+"""Of a 64-bit Linux: 16 of the name, then a socket address whose IPv4 address is at 4."""
+MAX_ADDRESSES = 256
 COMPILERS = ("g++", "clang++", "c++")
+
+
+def ipv4_interfaces() -> dict[str, str]:
+    """The network interface of each IPv4 address, by SIOCGIFCONF (netdevice(7)); empty where it fails.
+
+    An address without its own name is listed with its interface's; an alias `eth0:1` counts for eth0.
+    """
+    rows = array("B", bytes(MAX_ADDRESSES * IFREQ_BYTES))
+    asked = struct.pack("iP", len(rows), rows.buffer_info()[0])
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+            used = struct.unpack("iP", fcntl.ioctl(any_socket, SIOCGIFCONF, asked))[0]
+    except OSError:
+        return {}
+    told = rows.tobytes()
+    found = {}
+    for start in range(0, used, IFREQ_BYTES):
+        name = told[start : start + 16].split(b"\0", 1)[0].decode().partition(":")[0]
+        found[socket.inet_ntoa(told[start + 20 : start + 24])] = name
+    return found
 
 
 def read_machine(
@@ -25,6 +53,7 @@ def read_machine(
     runner: Runner = run,
     root: Path = ROOT,
     cores: Callable[[], frozenset[int]] = lambda: frozenset(os.sched_getaffinity(0)),
+    interfaces: Callable[[], Mapping[str, str]] = ipv4_interfaces,
 ) -> MachineFacts:
     """Read the machine's facts; accelerators only where they matter. `root` holds /proc, /sys and /dev."""
     nodes = list((root / "sys/devices/system/node").glob("node[0-9]*"))
@@ -34,6 +63,7 @@ def read_machine(
         memory_available_bytes=_available(root / "proc/meminfo"),
         shared_memory_free_bytes=_free(root / "dev/shm"),
         accelerators=tuple(_accelerators(runner)) if accelerators else (),
+        interfaces=interfaces(),
     )
 
 

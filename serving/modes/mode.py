@@ -66,6 +66,8 @@ class MachineFacts:
     shared_memory_free_bytes: int
     """Of /dev/shm."""
     accelerators: tuple[Accelerator, ...] = ()
+    interfaces: Mapping[str, str] = field(default_factory=dict)
+    """The network interface of each IPv4 address of this machine; empty: not looked at."""
 
 
 @dataclass(frozen=True, slots=True)

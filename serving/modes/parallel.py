@@ -14,8 +14,13 @@ from pydantic import Field, model_validator
 from serving.modes.cores import OMP_BINDING, omp_binding
 from serving.modes.log_lines import engine_config, world
 from serving.modes.mode import EngineContext, Flag, Mode, Observation, Verdict
+from serving.modes.nodes import GLOO_INTERFACE, HOST_IP, Node, node_flags, nodes
 
 Degree = Annotated[int, Field(ge=1)]
+Host = Annotated[
+    str,
+    Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]*$", description="a machine's address as the others reach it"),
+]
 
 
 class Parallel(Mode):
@@ -48,7 +53,10 @@ class Parallel(Mode):
     executor: Literal["mp", "ray"] | None = Field(
         None, description="who starts the ranks; ray spreads them over its cluster"
     )
-    nnodes: Degree = Field(1, description="machines, each running this deployment with its own node_rank")
+    hosts: tuple[Host, ...] = Field(
+        (), description="addresses of the machines that share the ranks; the first serves"
+    )
+    nnodes: Degree = Field(1, description="machines, where their addresses are not known beforehand")
     node_rank: Annotated[int, Field(ge=0)] = Field(0, description="this machine's number; 0 serves")
     master_addr: str | None = Field(None, description="address of the machine with node_rank 0")
     master_port: Annotated[int, Field(gt=0, le=65535)] | None = Field(
@@ -57,18 +65,50 @@ class Parallel(Mode):
     host_ip: str | None = Field(None, description="this machine's address as the others reach it")
 
     @model_validator(mode="after")
-    def _nodes_fit_together(self) -> Parallel:
-        if self.nnodes == 1 and (self.master_addr or self.master_port or self.host_ip or self.node_rank):
+    def _hosts_say_it_all(self) -> Parallel:
+        if self.hosts and (self.nnodes > 1 or self.master_addr or self.host_ip):
             raise ValueError(
-                "one node needs no node_rank, master_* or host_ip; set nnodes, or leave them out"
+                "hosts say how many nodes there are and where; leave nnodes, master_addr and host_ip out"
+            )
+        if len(set(self.hosts)) < len(self.hosts):
+            raise ValueError(f"hosts {', '.join(self.hosts)} name one twice; name each machine once")
+        return self
+
+    @model_validator(mode="after")
+    def _nodes_fit_together(self) -> Parallel:
+        if self.node_count == 1 and (self.master_addr or self.master_port or self.host_ip or self.node_rank):
+            raise ValueError(
+                "one node needs no node_rank, master_* or host_ip; name several hosts, or leave them out"
             )
         if self.nnodes > 1 and not self.master_addr:
             raise ValueError(f"{self.nnodes} nodes need a `master_addr`; give the address of node 0")
-        if self.node_rank >= self.nnodes:
-            raise ValueError(f"node_rank {self.node_rank} is not below nnodes {self.nnodes}; count from 0")
-        if self.world % self.nnodes:
-            raise ValueError(f"{self.world} ranks cannot be shared by {self.nnodes} nodes; change a degree")
+        if self.node_rank >= self.node_count:
+            raise ValueError(f"node_rank {self.node_rank} is not below {self.node_count} nodes; count from 0")
+        if self.world % self.node_count and self.executor != "ray":
+            raise ValueError(
+                f"{self.world} ranks cannot be shared by {self.node_count} nodes; change a degree"
+            )
         return self
+
+    @property
+    def node_count(self) -> int:
+        """Machines that share the ranks."""
+        return len(self.hosts) or self.nnodes
+
+    @property
+    def own_address(self) -> str | None:
+        """This machine's address as the others reach it; None: one machine, or vLLM is to find it."""
+        if len(self.hosts) > 1:
+            return self.hosts[self.node_rank]
+        return self.host_ip or (self.master_addr if self.node_rank == 0 else None)
+
+    def nodes(self) -> tuple[Node, ...]:
+        """Each of the hosts with what vLLM is told there, in order; by Ray they are told nothing."""
+        return () if self.executor == "ray" else nodes(self.hosts, self.master_port)
+
+    def on_node(self, rank: int) -> Parallel:
+        """The same mode as the machine of that rank is told it."""
+        return self.model_copy(update={"node_rank": rank})
 
     @property
     def world(self) -> int:
@@ -78,11 +118,12 @@ class Parallel(Mode):
     @property
     def local_ranks(self) -> int:
         """Ranks on this machine, of all copies."""
-        return self.world * self.data // self.nnodes
+        return max(1, self.world * self.data // self.node_count)
 
     def asked(self) -> str:
         """The degrees above one."""
-        degrees = {"tensor": self.tensor, "pipeline": self.pipeline, "data": self.data, "nnodes": self.nnodes}
+        degrees = {"tensor": self.tensor, "pipeline": self.pipeline, "data": self.data}
+        degrees["nnodes"] = self.node_count
         parts = [f"{name}={degree}" for name, degree in degrees.items() if degree > 1]
         parts += ["expert"] if self.expert else []
         parts += [f"executor={self.executor}"] if self.executor else []
@@ -96,11 +137,9 @@ class Parallel(Mode):
             flags.append(("--enable-expert-parallel", None))
         if self.executor:
             flags.append(("--distributed-executor-backend", self.executor))
-        if self.nnodes > 1:
-            flags += [("--nnodes", str(self.nnodes)), ("--node-rank", str(self.node_rank))]
-            flags.append(("--master-addr", self.master_addr))
-            flags += [("--master-port", str(self.master_port))] if self.master_port else []
-            flags += [("--headless", None)] if self.node_rank else []
+        first = self.hosts[0] if self.hosts else self.master_addr
+        if first and not (self.hosts and self.executor == "ray"):
+            flags += node_flags(self.node_count, self.node_rank, first, self.master_port)
         return tuple(flags)
 
     def environment(self, context: EngineContext) -> Mapping[str, str]:
@@ -109,9 +148,11 @@ class Parallel(Mode):
         cores = context.slot.cores or (context.machine.cores if context.machine else ())
         if context.device == "cpu" and self.local_ranks > 1 and len(cores) >= self.local_ranks:
             variables[OMP_BINDING] = omp_binding(cores, self.local_ranks)
-        own = self.host_ip or (self.master_addr if self.node_rank == 0 else None)
+        own = self.own_address
         if own:
-            variables["VLLM_HOST_IP"] = own
+            variables[HOST_IP] = own
+            interface = context.machine.interfaces.get(own) if context.machine else None
+            variables |= {GLOO_INTERFACE: interface} if interface else {}
         return variables
 
     def verdict(self, seen: Observation, context: EngineContext) -> Verdict:
@@ -131,7 +172,7 @@ class Parallel(Mode):
             evidence += f", {seen.ranks} of {here} workers alive"
         if (
             members % wanted
-            or len(ranks) < wanted // self.nnodes
+            or len(ranks) < wanted // self.node_count
             or (here is not None and seen.ranks != here)
         ):
             return Verdict(self.kind, self.asked(), False, f"{evidence}; {wanted} were asked for")

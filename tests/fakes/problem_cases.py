@@ -65,6 +65,8 @@ DRAFT = speculative("draft_model", model="draft")
 EAGLE3 = speculative("eagle3", model="draft")
 LORA = {"kind": "lora", "adapters": {"sql": "adapters/sql"}}
 NODES = {"nnodes": 2, "master_addr": "10.0.0.1", "tensor": 2}
+HOSTS = {"tensor": 2, "hosts": ("10.0.0.1", "10.0.0.2")}
+AT_HOME = replace(GPUS, interfaces={"127.0.0.1": "lo", "10.0.0.1": "eth0"})
 NO_SHM = replace(GPUS, shared_memory_free_bytes=64 * 1024**2)
 SLEEPING = replace(GPU, version="0.32.0", args={"--enable-sleep-mode": None})
 EXPANDABLE = replace(GPU, inherited={"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"})
@@ -99,6 +101,20 @@ CASES = (
         [parallel(executor="mp", **NODES)],
     ),
     Case("headless_node", [parallel(node_rank=1, **NODES)], GPU, [parallel(node_rank=0, **NODES)]),
+    Case(
+        "nodes_of_several_engines",
+        [parallel(**HOSTS)],
+        replace(GPU, machine=AT_HOME, peers=(GPU,)),
+        None,
+        replace(GPU, machine=AT_HOME),
+    ),
+    Case(
+        "address_not_here",
+        [parallel(**HOSTS)],
+        replace(GPU, machine=replace(GPUS, interfaces={"127.0.0.1": "lo", "10.0.0.9": "eth0"})),
+        [parallel(tensor=2, hosts=("first.example", "second.example"))],
+        replace(GPU, machine=AT_HOME),
+    ),
     Case("shared_memory_too_small", [parallel(tensor=2)], replace(GPU, machine=NO_SHM), [parallel()]),
     Case("kv_format_not_stored", [kv("int4_per_token_head")], CPU, [kv("fp8_e5m2")]),
     Case("kv_format_not_stored", [kv("turboquant_4bit_nc")], CPU, None, GPU),

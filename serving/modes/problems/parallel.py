@@ -6,6 +6,7 @@ Owns: these rows. Knows nothing about how a finding is shown.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from ipaddress import IPv4Address, ip_address
 
 from serving.modes.parallel import Parallel
 from serving.modes.problems.row import Asked, Hit, Row
@@ -83,7 +84,7 @@ def _ray_and_nodes(asked: Asked) -> Iterator[Hit]:
     found = asked.find(Parallel)
     if found and found[1].executor == "ray" and found[1].nnodes > 1:
         what = f"the ray executor with nnodes {found[1].nnodes}"
-        fix = "leave nnodes out: ray knows its machines; or use executor: mp"
+        fix = "name the machines as hosts or not at all, for ray knows its own; or use executor: mp"
         yield Hit(what=what, fix=fix, mode=found[0], key="executor")
 
 
@@ -91,8 +92,33 @@ def _headless(asked: Asked) -> Iterator[Hit]:
     found = asked.find(Parallel)
     if found and found[1].node_rank:
         what = f"node_rank {found[1].node_rank} answers no HTTP, so nothing on it can be proven or routed to"
-        fix = "serve node_rank: 0 with teapot; here run `vllm serve` with the argv of `teapot flags`"
+        fix = "serve node_rank: 0 with teapot; here run the script of `teapot render systemd`"
         yield Hit(what=what, fix=fix, mode=found[0], key="node_rank")
+
+
+def _several_engines(asked: Asked) -> Iterator[Hit]:
+    found = asked.find(Parallel)
+    if found and found[1].node_count > 1 and found[1].executor != "ray" and asked.context.peers:
+        count = len(asked.context.peers) + 1
+        what = f"{count} engines on the same {found[1].node_count} nodes"
+        fix = "a deployment file for each engine, and one with `revisions` that names their addresses"
+        yield Hit(what=what, fix=fix, mode=found[0])
+
+
+def _foreign_address(asked: Asked) -> Iterator[Hit]:
+    found, machine = asked.find(Parallel), asked.context.machine
+    own = found[1].own_address if found else None
+    if machine and machine.interfaces and own and _is_ipv4(own) and own not in machine.interfaces:
+        what = f"this machine is to be {own}, and its addresses are {', '.join(sorted(machine.interfaces))}"
+        fix = "give the address by which the others reach this machine; the first of hosts serves"
+        yield Hit(what=what, fix=fix, mode=found[0] if found else None)
+
+
+def _is_ipv4(text: str) -> bool:
+    try:
+        return isinstance(ip_address(text), IPv4Address)
+    except ValueError:
+        return False
 
 
 def _shared_memory(asked: Asked) -> Iterator[Hit]:
@@ -184,6 +210,22 @@ ROWS = (
         "only node_rank 0 has an API",
         "measured: vLLM 0.32.0 with --nnodes 2; `--headless` exists for `vllm serve` only",
         _headless,
+    ),
+    Row(
+        "nodes_of_several_engines",
+        "several engines over the same nodes",
+        "error",
+        "their first nodes would all wait on one master port",
+        "read: vLLM 0.32.0 config/parallel.py",
+        _several_engines,
+    ),
+    Row(
+        "address_not_here",
+        "an own address that this machine does not have",
+        "error",
+        "the nodes could not reach it, and wait for each other until their time-out",
+        "read: vLLM 0.32.0 v1/executor/multiproc_executor.py",
+        _foreign_address,
     ),
     Row(
         "shared_memory_too_small",

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from serving.engine.commands import Ran
-from serving.engine.machine import QUERY, cpp_compiler, read_machine
+from serving.engine.machine import QUERY, cpp_compiler, ipv4_interfaces, read_machine
 from serving.modes.mode import Accelerator
 
 MIB = 1048576
@@ -82,3 +82,12 @@ def test_the_compiler_is_cxx_or_the_first_that_is_there(
     there: tuple[str, ...], environ: dict[str, str], found: str | None
 ) -> None:
     assert cpp_compiler(environ, lambda name: name if name in there else None) == found
+
+
+def test_loopback_has_its_address() -> None:
+    assert ipv4_interfaces()["127.0.0.1"] == "lo"
+
+
+def test_addresses_are_among_the_facts(root: Path) -> None:
+    facts = read_machine(accelerators=False, root=root, interfaces=lambda: {"10.0.0.1": "eth0"})
+    assert facts.interfaces == {"10.0.0.1": "eth0"}

@@ -49,9 +49,62 @@ def test_nodes_become_the_flags_that_were_run(on_cpu: EngineContext) -> None:
     assert second.environment(on_cpu) == {"VLLM_HOST_IP": "10.0.0.2"}
 
 
+HOSTS = ("10.0.0.1", "10.0.0.2")
+
+
+def test_hosts_become_the_same_flags_and_each_machine_its_own_rank(on_cpu: EngineContext) -> None:
+    mode = Parallel(tensor=2, hosts=HOSTS, master_port=29555)
+    shared = (
+        ("--nnodes", "2"),
+        ("--node-rank", "0"),
+        ("--master-addr", "10.0.0.1"),
+        ("--master-port", "29555"),
+    )
+    assert mode.flags(on_cpu)[1:] == shared
+    assert mode.asked() == "tensor=2, nnodes=2"
+    second = mode.on_node(1)
+    assert second.flags(on_cpu)[1:] == (
+        ("--nnodes", "2"),
+        ("--node-rank", "1"),
+        ("--master-addr", "10.0.0.1"),
+        ("--master-port", "29555"),
+        ("--headless", None),
+    )
+    assert [node.address for node in mode.nodes()] == list(HOSTS)
+    assert [node.flags for node in mode.nodes()] == [mode.flags(on_cpu)[1:], second.flags(on_cpu)[1:]]
+
+
+def test_gloo_is_told_the_interface_that_has_the_own_address(
+    on_cpu: EngineContext, small_machine: MachineFacts
+) -> None:
+    machine = replace(small_machine, interfaces={"127.0.0.1": "lo", "10.0.0.2": "eth1"})
+    second = Parallel(tensor=2, hosts=HOSTS, node_rank=1)
+    assert second.environment(replace(on_cpu, machine=machine)) == {
+        "VLLM_HOST_IP": "10.0.0.2",
+        "GLOO_SOCKET_IFNAME": "eth1",
+    }
+    first = Parallel(tensor=2, hosts=HOSTS)
+    assert first.environment(replace(on_cpu, machine=machine)) == {"VLLM_HOST_IP": "10.0.0.1"}
+
+
+def test_ray_places_the_ranks_itself_so_hosts_become_no_node_flags(on_cpu: EngineContext) -> None:
+    mode = Parallel(tensor=8, hosts=HOSTS, executor="ray")
+    assert mode.flags(on_cpu) == (
+        ("--tensor-parallel-size", "8"),
+        ("--distributed-executor-backend", "ray"),
+    )
+    assert mode.nodes() == ()
+    assert mode.environment(on_cpu) == {"VLLM_HOST_IP": "10.0.0.1"}
+
+
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
+        ({"tensor": 2, "hosts": HOSTS, "nnodes": 2}, "hosts say how many nodes there are"),
+        ({"tensor": 2, "hosts": ("a", "a")}, "name one twice"),
+        ({"tensor": 3, "hosts": HOSTS}, "3 ranks cannot be shared by 2 nodes"),
+        ({"tensor": 2, "hosts": ("not an address", "b")}, "String should match"),
+        ({"tensor": 2, "hosts": HOSTS, "node_rank": 2}, "count from 0"),
         ({"nnodes": 2, "tensor": 2}, "need a `master_addr`"),
         ({"node_rank": 1}, "one node needs no node_rank"),
         ({"nnodes": 2, "tensor": 2, "master_addr": "a", "node_rank": 2}, "count from 0"),
