@@ -19,10 +19,11 @@ from loadgen.stats.plan import ServerView
 SERVER_SCHEMA = 1
 CACHE_CONFIG = "vllm:cache_config_info"
 STARTED = "process_start_time_seconds"
+FULLEST = "vllm:kv_cache_usage_perc"
 GAUGES = (
     "vllm:num_requests_running",
     "vllm:num_requests_waiting",
-    "vllm:kv_cache_usage_perc",
+    FULLEST,
     STARTED,
 )
 COUNTERS = (
@@ -37,6 +38,8 @@ COUNTERS = (
     "vllm:spec_decode_num_drafts_total",
     "vllm:spec_decode_num_draft_tokens_total",
     "vllm:spec_decode_num_accepted_tokens_total",
+    "vllm:estimated_flops_per_gpu_total",
+    "vllm:estimated_read_bytes_per_gpu_total",
 )
 SOURCES = "vllm:prompt_tokens_by_source_total"
 POSITIONS = "vllm:spec_decode_num_accepted_tokens_per_pos_total"
@@ -50,8 +53,9 @@ HISTOGRAMS = (
     "vllm:request_queue_time_seconds",
     "vllm:request_prefill_time_seconds",
     "vllm:request_decode_time_seconds",
+    "vllm:iteration_tokens_total",
 )
-_KEPT = frozenset(
+KEPT = frozenset(
     (*GAUGES, *COUNTERS, *BY_LABEL, *(f"{name}_{part}" for name in HISTOGRAMS for part in ("sum", "count")))
 )
 
@@ -85,20 +89,28 @@ def read_metrics(text: str) -> tuple[Mapping[str, float], Mapping[str, str]]:
 
     Lines are chosen by name before they are parsed: a vLLM server has thousands of buckets.
     """
-    chosen = [line for line in text.split("\n") if (name := _name(line)) in _KEPT or name == CACHE_CONFIG]
+    chosen = [line for line in text.split("\n") if (name := _name(line)) in KEPT or name == CACHE_CONFIG]
+    families = text_string_to_metric_families("\n".join(chosen) + "\n")
+    return gather(
+        (sample.name, sample.labels, sample.value) for family in families for sample in family.samples
+    )
+
+
+def gather(
+    samples: Iterable[tuple[str, Mapping[str, str], float]],
+) -> tuple[Mapping[str, float], Mapping[str, str]]:
+    """One reading's samples (name, labels, value) as they are kept: summed over labels but for `BY_LABEL`."""
     series: dict[str, float] = {}
-    cache_config: dict[str, str] = {}
-    for family in text_string_to_metric_families("\n".join(chosen) + "\n"):
-        for sample in family.samples:
-            if sample.name == CACHE_CONFIG:
-                cache_config = dict(sample.labels)
-            elif sample.name in BY_LABEL:
-                name = f"{sample.name}{{{sample.labels.get(BY_LABEL[sample.name], '')}}}"
-                series[name] = series.get(name, 0.0) + sample.value
-            elif sample.name == "vllm:kv_cache_usage_perc":
-                series[sample.name] = max(series.get(sample.name, 0.0), sample.value)
-            else:
-                series[sample.name] = series.get(sample.name, 0.0) + sample.value
+    cache_config: Mapping[str, str] = {}
+    for name, labels, value in samples:
+        if name == CACHE_CONFIG:
+            cache_config = dict(labels)
+            continue
+        key = f"{name}{{{labels.get(BY_LABEL[name], '')}}}" if name in BY_LABEL else name
+        if name == FULLEST:
+            series[key] = max(series.get(key, 0.0), value)
+        else:
+            series[key] = series.get(key, 0.0) + value
     return series, cache_config
 
 
@@ -136,7 +148,7 @@ def server_view(samples: Iterable[ServerSample]) -> ServerView | None:
         output_tokens=_whole(_grew(spans, "vllm:generation_tokens_total")),
         prefix_cache_hit_ratio=hits / queries if hits is not None and queries else None,
         preemptions=_whole(_grew(spans, "vllm:num_preemptions_total")),
-        kv_cache_usage_max_ratio=_peak(inside, "vllm:kv_cache_usage_perc", combine=max),
+        kv_cache_usage_max_ratio=_peak(inside, FULLEST, combine=max),
         running_max=_whole(_peak(inside, "vllm:num_requests_running", combine=sum)),
         waiting_max=_whole(_peak(inside, "vllm:num_requests_waiting", combine=sum)),
         prompt_tokens_by_source={
