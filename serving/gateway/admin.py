@@ -1,4 +1,4 @@
-"""The admin application: metrics, status, and the revisions' weights, for this machine only.
+"""The admin application: metrics, status, and what rollouts need, for this machine only.
 
 Owns: these answers and the guard on who may ask. Knows nothing about listening or about the public address.
 """
@@ -17,14 +17,14 @@ from yarl import URL
 from serving.errors import UsageError
 from serving.gateway.answers import SERVER, document
 from serving.gateway.metrics import GatewayMetrics
+from serving.gateway.revisions import Keeper, add_routes, refusal
 from serving.gateway.state import GatewayState, ShadowShare
-from serving.wire.problems import error_type, openai_error
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-def admin_app(state: GatewayState, metrics: GatewayMetrics) -> web.Application:
-    """The application of the admin address."""
+def admin_app(state: GatewayState, metrics: GatewayMetrics, keeper: Keeper | None = None) -> web.Application:
+    """The application of the admin address; without a keeper no engines are started or ended over it."""
 
     async def expose(request: web.Request) -> web.Response:
         return web.Response(body=metrics.exposition(), headers={"Content-Type": CONTENT_TYPE_LATEST})
@@ -36,19 +36,29 @@ def admin_app(state: GatewayState, metrics: GatewayMetrics) -> web.Application:
         try:
             state.set_weights(read_weights(await request.read()))
         except ValueError as error:
-            return _refusal(error)
+            return refusal(error)
         return web.Response(body=document(state.document()), content_type="application/json")
 
     async def shadow(request: web.Request) -> web.Response:
         try:
             state.set_shadow(read_shadow(await request.read()))
         except ValueError as error:
-            return _refusal(error)
+            return refusal(error)
+        return web.Response(body=document(state.document()), content_type="application/json")
+
+    async def rollout(request: web.Request) -> web.Response:
+        try:
+            state.rollout = _document(await request.read()) or None
+        except ValueError as error:
+            return refusal(error)
         return web.Response(body=document(state.document()), content_type="application/json")
 
     app = web.Application(middlewares=[_only_this_machine])
     app.router.add_put("/revisions", weights)
     app.router.add_post("/shadow", shadow)
+    app.router.add_put("/rollout", rollout)
+    if keeper is not None:
+        add_routes(app, state, keeper)
     app.router.add_get("/metrics", expose)
     app.router.add_get("/status", status)
     app.on_response_prepare.append(_name_ourselves)
@@ -80,11 +90,6 @@ def _document(body: bytes) -> dict[str, Any]:
     if not isinstance(sent, dict):
         raise ValueError("the body is not a JSON object")
     return sent
-
-
-def _refusal(error: ValueError) -> web.Response:
-    body = openai_error(str(error), type=error_type(400), code="invalid_body")
-    return web.Response(status=400, body=body, content_type="application/json")
 
 
 def is_loopback(host: str) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Mapping
 
 from aiohttp import web
 
@@ -175,16 +176,17 @@ class PublicApp:
         if unready is None:
             return
         raise Refused(
-            503, unready.message, code=unready.code, headers=retry_after(self._limits.retry_after_s),
+            503, unready.message, code=unready.code, headers=self._again(),
             hang_up=self._state.phase == "draining",
         )  # fmt: skip
+
+    def _again(self) -> Mapping[str, str]:
+        return retry_after(self._state.again_in_s or self._limits.retry_after_s)
 
     def _probe(self, route: Route, request_id: str) -> web.Response:
         unready = self._state.unready() if route.action == "ready" else None
         if unready is not None:
-            refused = Refused(
-                503, unready.message, code=unready.code, headers=retry_after(self._limits.retry_after_s)
-            )
+            refused = Refused(503, unready.message, code=unready.code, headers=self._again())
             return refused.response(request_id)
         return json_response(200, document({"status": route.action}), request_id)
 

@@ -7,7 +7,7 @@ backend's state (the supervisor does) or how one is chosen.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -58,6 +58,8 @@ class Revision:
     name: str
     weight: float
     backends: tuple[Backend, ...]
+    steps_in: bool = False
+    """Whether it may answer without a share, where no revision with one can."""
     prefills: bool = field(init=False)
     """Whether it has backends that only prefill; asked for with every request, and never changing."""
 
@@ -79,6 +81,7 @@ class BackendSet:
     def __init__(self) -> None:
         self._backends: list[Backend] = []
         self._weights: Mapping[str, float] | None = None
+        self._steps_in: frozenset[str] = frozenset()
         self._revisions: tuple[Revision, ...] | None = None
         """As of the last change: they are asked for with every request."""
 
@@ -113,6 +116,15 @@ class BackendSet:
             raise ValueError("all weights are 0; give one revision a share")
         self._weights, self._revisions = dict(weights), None
 
+    @property
+    def steps_in(self) -> frozenset[str]:
+        """The revisions that may answer without a share, where no revision with one can."""
+        return self._steps_in
+
+    def let_step_in(self, names: Collection[str]) -> None:
+        """Choose those revisions anew: such as are proven, and whose engines are ours."""
+        self._steps_in, self._revisions = frozenset(names), None
+
     def revisions(self) -> tuple[Revision, ...]:
         """The backends by revision. Until weights are set, revisions share equally; shares add up to 1."""
         if self._revisions is None:
@@ -128,6 +140,7 @@ class BackendSet:
                 name,
                 weights.get(name, 0.0) / total if total else 0.0,
                 tuple(b for b in self._backends if b.revision == name),
+                name in self._steps_in,
             )
             for name in names
         )

@@ -46,11 +46,10 @@ class Missed(Exception):
         self.answer = answer
 
 
-def nobody_ready(limits: GatewayLimits) -> Refused:
-    """There is no engine to ask."""
-    return Refused(
-        503, "no engine is ready", code="no_engine_ready", headers=retry_after(limits.retry_after_s)
-    )
+def nobody_ready(limits: GatewayLimits, again_in_s: int | None = None) -> Refused:
+    """There is no engine to ask; `again_in_s`, where it is known when there will be one."""
+    again = retry_after(again_in_s or limits.retry_after_s)
+    return Refused(503, "no engine is ready", code="no_engine_ready", headers=again)
 
 
 def timed_out(patience: Patience | None, limits: GatewayLimits) -> Refused:

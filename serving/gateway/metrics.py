@@ -61,6 +61,7 @@ class GatewayMetrics:
         self._judged = self._counter("slo_requests")
         self._failed = self._counter("gateway_failed_tries")
         self._fallbacks = self._counter("gateway_fallbacks")
+        self._lent = self._counter("gateway_lent")
         self._prefill = self._histogram("gateway_prefill_leg")
 
     def observe(self, outcome: Outcome) -> None:
@@ -134,6 +135,8 @@ class GatewayMetrics:
             self._failed.labels(*missed).inc()
         if outcome.fallback is not None:
             self._fallbacks.labels(outcome.fallback, where[0]).inc()
+        if outcome.lent:
+            self._lent.labels(where[0]).inc()
         if outcome.prefill_s is not None:
             self._prefill.labels(where[0]).observe(outcome.prefill_s)
 
@@ -174,7 +177,7 @@ class _Now(Collector):
         objectives = self._metrics.objectives
         yield _gauge("slo_threshold", [((slo,), s) for slo, s in objectives.thresholds_s().items()])
         yield _gauge("slo_target", [((slo,), share) for slo, share in objectives.targets().items()])
-        yield _gauge("mode_in_effect", _modes(self._state.verdicts))
+        yield _gauge("mode_in_effect", _modes(self._state.judged()))
         yield _gauge("build", [((_version(),), 1)])
         yield self._metrics.gaps()
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from serving.connectors.connector import Legs
 from serving.gateway.backends import Backend, BackendState, Role
 from serving.gateway.outcome import Outcome
 from serving.gateway.state import GatewayState, Phase, ShadowShare
@@ -31,6 +32,9 @@ class Snapshot:
     backends: tuple[BackendSeen, ...]
     weights: tuple[tuple[str, float], ...]
     shadow: ShadowShare | None
+    steps_in: frozenset[str] = frozenset()
+    legs: Legs | None = None
+    again_in_s: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,9 @@ def take(state: GatewayState) -> Snapshot:
         tuple(BackendSeen(b.url, b.role, b.revision, b.state) for b in state.backends),
         tuple((revision.name, revision.weight) for revision in state.backends.revisions()),
         state.shadow,
+        state.backends.steps_in,
+        state.legs,
+        state.again_in_s,
     )
 
 
@@ -67,7 +74,9 @@ def put(snapshot: Snapshot, state: GatewayState) -> None:
         state.backends.add(Backend(url, role, revision, now))
     if any(weight > 0 for _, weight in snapshot.weights):
         state.backends.set_weights(dict(snapshot.weights))
-    state.shadow = snapshot.shadow
+    if state.backends.steps_in != snapshot.steps_in:
+        state.backends.let_step_in(snapshot.steps_in)
+    state.shadow, state.legs, state.again_in_s = snapshot.shadow, snapshot.legs, snapshot.again_in_s
     state.phase = snapshot.phase
 
 

@@ -71,6 +71,8 @@ class Outcome:
     missed: tuple[Missed, ...] = ()
     """The backends that failed before one answered, or before it was given up."""
     fallback: Fallback | None = None
+    lent: bool = False
+    """Whether another revision than the one it was due to was asked, because that could not answer."""
     prefill_s: float | None = None
     """How long the first leg of a divided request took, however it ended."""
     reused: bool | None = None
@@ -103,6 +105,7 @@ class Exchange:
     gaps: Gaps | None = None
     missed: tuple[Missed, ...] = ()
     fallback: Fallback | None = None
+    lent: bool = False
     prefill_s: float | None = None
     reused: bool | None = None
     traffic: Traffic = "client"

@@ -50,6 +50,7 @@ class Proxy:
         settings: RoutingSettings | None = None,
         gap_bounds_ns: tuple[int, ...] = (),
     ) -> None:
+        self._state = state
         self._limits = limits
         self._settings = settings or RoutingSettings()
         self._gap_bounds_ns = gap_bounds_ns
@@ -62,7 +63,7 @@ class Proxy:
         self._pool = Pool(
             connect_s=limits.connect_s, idle_s=limits.idle_upstream_s, trust=trust(elsewhere, self._accesses)
         )
-        self._transfers = Transfers(self._pool, self._router, self._settings, self._clock)
+        self._transfers = Transfers(self._pool, self._router, self._settings, self._clock, lambda: state.legs)
         self.shadow = Shadow(state, self._router, self._pool, limits, self._accesses)
 
     async def close(self) -> None:
@@ -113,7 +114,7 @@ class Proxy:
         await self._transfers.prefill(errand, exchange, self._limits)
         self.shadow.maybe(errand, exchange)
         missed: Missed | None = None
-        while (backend := self._next(errand, missed)) is not None:
+        while (backend := self._next(errand, exchange, missed)) is not None:
             exchange.backend, exchange.revision, exchange.role = backend.url, backend.revision, backend.role
             with backend.serving():
                 try:
@@ -126,7 +127,7 @@ class Proxy:
                     missed = failed
             self._note(backend, errand, exchange, missed)
         if missed is None:
-            raise nobody_ready(self._limits)
+            raise nobody_ready(self._limits, self._state.again_in_s)
         if missed.answer is not None:
             return self._engine_error(missed.answer, exchange)
         raise missed.failure or RuntimeError("a try failed without a reason")
@@ -139,13 +140,14 @@ class Proxy:
             except NotJson as error:
                 raise Refused(400, str(error), code="invalid_body") from error
         ask = Ask(body or b"", request.headers.get(SESSION), exchange.caller.key_id)
-        revision = self._router.revision(ask)
+        revision, stands_in = self._router.first(ask)
         if revision is None:
-            raise nobody_ready(self._limits)
+            raise nobody_ready(self._limits, self._state.again_in_s)
+        exchange.lent = stands_in
         headers = {**request_headers(request.headers, exchange.request_id), **exchange.engine_headers}
         return Errand(task, request.method, headers, ask, revision, body)
 
-    def _next(self, errand: Errand, missed: Missed | None) -> Backend | None:
+    def _next(self, errand: Errand, exchange: Exchange, missed: Missed | None) -> Backend | None:
         """The backend for the next try, paid for; None: it is time to give up."""
         if len(errand.tried) >= self._settings.attempts:
             return None
@@ -156,7 +158,7 @@ class Proxy:
             lent = self._router.revision(errand.ask, without=[b.revision for b in errand.tried])
             if lent is None:
                 return None
-            errand.revision = lent
+            errand.revision, exchange.lent = lent, True
             backend = self._router.choose(lent, ANSWERING, errand.ask, now, errand.tried)
         if backend is not None and missed is not None and not self._budget.take():
             return None

@@ -32,24 +32,50 @@ class Router:
     _policies: dict[tuple[str, Role], Policy] = field(default_factory=dict)
     _memory: dict[Backend, _Memory] = field(default_factory=dict)
     _asked: int = 0
+    _lacked: int = 0
+
+    def first(self, ask: Ask) -> tuple[Revision | None, bool]:
+        """The revision for a request that was not tried yet, and whether it stands in for one that cannot
+        answer.
+        """
+        chosen = self.revision(ask)
+        for revision in self.backends.revisions():
+            if revision.weight > 0 and not revision.ready:
+                return chosen, chosen is not None and not self._due(ask).ready
+        return chosen, False
+
+    def _due(self, ask: Ask) -> Revision:
+        """Whose request it would be if all could answer."""
+        revisions = {r.name: r for r in self.backends.revisions() if r.weight > 0}
+        weights = {name: revision.weight for name, revision in revisions.items()}
+        if (key := self._sticky(ask)) is not None:
+            return revisions[by_key(weights, key)]
+        self._lacked += 1
+        return revisions[by_point(weights, even_point(self._lacked))]
 
     def revision(self, ask: Ask, without: Collection[str] = ()) -> Revision | None:
         """The revision for a request, none of `without`. One that cannot answer lends its share to others.
 
-        A revision without a share serves nobody, even if it is the only one that could. None: nobody can.
+        A revision without a share serves nobody, unless it may step in and no other can. None: nobody can.
         """
         revisions = {
             r.name: r for r in self.backends.revisions() if r.weight > 0 and r.ready and r.name not in without
         }
         if len(revisions) < 2:
-            return next(iter(revisions.values()), None)
+            return next(iter(revisions.values()), None) or self._stepping_in(without)
         weights = {name: revision.weight for name, revision in revisions.items()}
-        sticky = self.settings.sticky
-        key = ask.session if sticky == "session" else ask.key if sticky == "key" else None
-        if key is not None:
+        if (key := self._sticky(ask)) is not None:
             return revisions[by_key(weights, key)]
         self._asked += 1
         return revisions[by_point(weights, even_point(self._asked))]
+
+    def _stepping_in(self, without: Collection[str]) -> Revision | None:
+        there = self.backends.revisions()
+        return next((r for r in there if r.steps_in and r.ready and r.name not in without), None)
+
+    def _sticky(self, ask: Ask) -> str | None:
+        sticky = self.settings.sticky
+        return ask.session if sticky == "session" else ask.key if sticky == "key" else None
 
     def choose(
         self, revision: Revision, roles: Collection[Role], ask: Ask, now_s: float,

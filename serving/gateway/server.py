@@ -20,6 +20,7 @@ from serving.gateway.metrics import GatewayMetrics
 from serving.gateway.objectives import Objectives
 from serving.gateway.probing import Probing
 from serving.gateway.public import CLOSE_S, Public, check_usable
+from serving.gateway.revisions import Keeper
 from serving.gateway.routing_settings import RoutingSettings
 from serving.gateway.settings import EdgeSettings
 from serving.gateway.sockets import BACKLOG, bind, url_of
@@ -48,6 +49,8 @@ class Gateway:
         self.public_url = ""
         """The address applications use; empty before `start`."""
         self.admin_url = ""
+        self.keeper: Keeper | None = None
+        """Who starts and ends engines; set it before `start`."""
         self._public: Public | Workers | None = None
         self._admin: web.BaseRunner | None = None
         self._probing: Probing | None = None
@@ -105,7 +108,7 @@ class Gateway:
 
     async def _start_admin(self, host: str, port: int) -> None:
         (sockets,) = bind(host, port, "admin_port")
-        app = admin_app(self.state, self.metrics)
+        app = admin_app(self.state, self.metrics, self.keeper)
         self._admin = web.AppRunner(app, access_log=None, shutdown_timeout=CLOSE_S)
         await self._admin.setup()
         for one in sockets:

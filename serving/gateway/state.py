@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from serving.gateway.backends import Backend, BackendSet
+from serving.connectors.connector import Legs
+from serving.gateway.backends import Backend, BackendSet, Revision
 from serving.modes.mode import Verdict
 
 Phase = Literal["starting", "ready", "leaving", "draining", "stopped"]
@@ -33,6 +34,26 @@ class ShadowShare:
     ratio: float
 
 
+RevisionState = Literal["planned", "starting", "proving", "ready", "failed", "leaving"]
+
+
+@dataclass(slots=True)
+class OwnRevision:
+    """A revision whose engines are this process's own, as its owner tells it."""
+
+    state: RevisionState = "planned"
+    file: str = ""
+    """The deployment file that it is made from."""
+    problem: str | None = None
+    """Why it failed."""
+    verdicts: Sequence[Verdict] = ()
+
+    def document(self) -> dict[str, Any]:
+        """What `GET /status` tells of it beside weight and backends."""
+        modes = [_judged(verdict) for verdict in self.verdicts]
+        return {"state": self.state, "problem": self.problem, "file": self.file, "modes": modes}
+
+
 @dataclass(slots=True)
 class GatewayState:
     """One deployment's gateway."""
@@ -44,6 +65,16 @@ class GatewayState:
     shadow: ShadowShare | None = None
     prometheus: str | None = None
     """Where the Prometheus beside this gateway answers; None: there is none."""
+    own: dict[str, OwnRevision] = field(default_factory=dict)
+    """The revisions whose engines are this process's own; `tell` changes them."""
+    legs: Legs | None = None
+    """How requests are divided for a revision that came later; None: as the settings say."""
+    again_in_s: int | None = None
+    """When there will be an engine again, where that is known."""
+    rollout: Mapping[str, Any] | None = None
+    """What a rollout's controller last said of it."""
+    token_file: str | None = None
+    """Where the token lies that starting and ending engines takes."""
     in_flight: int = 0
     """Requests that were admitted and are not finished, also while their body is still coming in."""
     queued: Callable[[], int] = lambda: 0
@@ -64,7 +95,7 @@ class GatewayState:
         if self.phase not in ("ready", "leaving"):
             return Unready("the server is shutting down", "shutting_down")
         for revision in self.backends.revisions():
-            if revision.weight > 0 and revision.ready:
+            if (revision.weight > 0 or revision.steps_in) and revision.ready:
                 return None
         return Unready("no engine is ready", "no_engine_ready")
 
@@ -73,10 +104,32 @@ class GatewayState:
 
         Raises: ValueError with what is wrong, and then nothing changed.
         """
+        for name, weight in weights.items():
+            own = self.own.get(name)
+            if weight > 0 and own is not None and own.state in ("failed", "leaving"):
+                raise ValueError(f"revision {name!r} is {own.state} and can serve nobody")
         before = self._shares()
         self.backends.set_weights(weights)
         if self._shares() != before:
             self.reweighted()
+
+    def tell(self, name: str, own: OwnRevision | None) -> None:
+        """Show a revision of own engines as it is, and let it step in while it is proven; None: it is gone.
+
+        Its verdicts are those of the deployment while it has the largest share.
+        """
+        if own is None:
+            self.own.pop(name, None)
+        else:
+            self.own[name] = own
+        self.backends.let_step_in([key for key, row in self.own.items() if row.state == "ready"])
+
+    def judged(self) -> Sequence[Verdict]:
+        """The verdicts that hold for most requests."""
+        revisions = self.backends.revisions()
+        first = max(revisions, key=lambda revision: revision.weight, default=None)
+        own = None if first is None else self.own.get(first.name)
+        return self.verdicts if own is None else own.verdicts
 
     def _shares(self) -> dict[str, float]:
         return {revision.name: revision.weight for revision in self.backends.revisions()}
@@ -90,23 +143,34 @@ class GatewayState:
 
     def document(self) -> dict[str, Any]:
         """The document of `GET /status`, as the contract has it."""
-        return {
+        there = self.backends.revisions()
+        names = {revision.name for revision in there}
+        without = [Revision(name, 0.0, ()) for name in self.own if name not in names]
+        told: dict[str, Any] = {
             "name": self.name,
             "state": self.phase,
-            "revisions": [
-                {
-                    "name": revision.name,
-                    "weight": revision.weight,
-                    "backends": [_shown(backend) for backend in revision.backends],
-                }
-                for revision in self.backends.revisions()
-            ],
-            "modes": [
-                {"kind": v.kind, "asked": v.asked, "in_effect": v.in_effect, "evidence": v.evidence}
-                for v in self.verdicts
-            ],
+            "revisions": [self._revision(revision) for revision in (*there, *without)],
+            "modes": [_judged(verdict) for verdict in self.judged()],
             "prometheus": self.prometheus,
         }
+        more = {"rollout": self.rollout, "token_file": self.token_file}
+        return told | {key: value for key, value in more.items() if value is not None}
+
+    def _revision(self, revision: Revision) -> dict[str, Any]:
+        own = self.own.get(revision.name)
+        return {
+            "name": revision.name,
+            "weight": revision.weight,
+            "backends": [_shown(backend) for backend in revision.backends],
+            **({} if own is None else own.document()),
+        }
+
+
+def _judged(verdict: Verdict) -> dict[str, Any]:
+    return {
+        "kind": verdict.kind, "asked": verdict.asked, "in_effect": verdict.in_effect,
+        "evidence": verdict.evidence,
+    }  # fmt: skip
 
 
 def _shown(backend: Backend) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from aiohttp import web
 
+from serving.connectors.connector import Legs
 from serving.gateway.answer_usage import read_usage
 from serving.gateway.answers import Refused
 from serving.gateway.backends import Backend, Role
@@ -41,12 +42,15 @@ class Transfers:
     """The prefill legs of one gateway."""
 
     def __init__(
-        self, pool: Pool, router: Router, settings: RoutingSettings, clock: Callable[[], float]
-    ) -> None:
+        self, pool: Pool, router: Router, settings: RoutingSettings, clock: Callable[[], float],
+        later: Callable[[], Legs | None] = lambda: None,
+    ) -> None:  # fmt: skip
         self._pool = pool
         self._router = router
         self._settings = settings
         self._clock = clock
+        self._later = later
+        """How requests are divided for a revision that came after the settings; None: as these say."""
 
     async def prefill(self, errand: Errand, exchange: Exchange, limits: GatewayLimits) -> None:
         """Let a prefilling engine begin, where the revision has one and the request is worth it.
@@ -56,7 +60,8 @@ class Transfers:
         if not errand.revision.prefills:
             return
         body = errand.body or b""
-        bodies = divide(errand.task.path, body, self._settings.legs, self._settings.prefill_from_tokens)
+        legs = self._later() or self._settings.legs
+        bodies = divide(errand.task.path, body, legs, self._settings.prefill_from_tokens)
         if bodies is None:
             return
         errand.bodies, errand.division = bodies, Division(self._settings.on_prefill_failure)

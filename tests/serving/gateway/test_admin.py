@@ -140,3 +140,13 @@ async def test_shadow_traffic_is_switched_on_and_off(make_gateway: MakeGateway) 
     assert gateway.state.shadow is None
     unknown = await put(gateway.admin_url, "/shadow", b'{"revision": "x", "ratio": 1}', "POST")
     assert unknown.status == 400
+
+
+async def test_what_a_rollouts_controller_says_is_shown_until_it_takes_it_back(
+    make_gateway: MakeGateway,
+) -> None:
+    gateway = await make_gateway("http://127.0.0.1:1")
+    told = await put(gateway.admin_url, "/rollout", b'{"state": "baking"}')
+    assert json.loads(told.body)["rollout"] == {"state": "baking"}
+    assert "rollout" not in json.loads((await put(gateway.admin_url, "/rollout", b"{}")).body)
+    assert (await put(gateway.admin_url, "/rollout", b"[]")).status == 400

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 
+from serving.connectors.nixl import Nixl
 from serving.gateway.backends import Backend
 from serving.gateway.mirror import Report, add_up, put, take
 from serving.gateway.state import GatewayState, ShadowShare
@@ -16,6 +17,15 @@ def parent() -> GatewayState:
     state.backends.set_weights({"main": 3.0, "new": 1.0})
     state.shadow = ShadowShare("new", 0.5)
     return state
+
+
+def test_a_worker_lets_the_same_revisions_step_in_and_tells_clients_the_same_time_to_wait() -> None:
+    state, worker = parent(), GatewayState("demo")
+    state.backends.let_step_in({"new"})
+    state.legs, state.again_in_s = Nixl.legs, 90
+    put(pickle.loads(pickle.dumps(take(state))), worker)
+    assert worker.backends.steps_in == {"new"}
+    assert (worker.legs, worker.again_in_s) == (Nixl.legs, 90)
 
 
 def test_a_worker_decides_as_its_parent_would() -> None:

@@ -13,7 +13,7 @@ from fakes.samples import total
 from serving.gateway.backends import Backend
 from serving.gateway.routing_settings import RoutingSettings
 from serving.gateway.server import Gateway
-from serving.gateway.state import ShadowShare
+from serving.gateway.state import OwnRevision, ShadowShare
 
 Eventually = Callable[[Callable[[], bool]], Awaitable[None]]
 CHAT = "/v1/chat/completions"
@@ -141,6 +141,29 @@ async def test_a_revision_whose_engines_fail_does_not_cost_its_share_the_answer(
     assert {(await chat(gateway)).status for _ in range(10)} == {200}
     failed = total(gateway.metrics.registry, "teapot_gateway_failed_tries_total", revision="main")
     assert failed == 5  # Every second request was the dead revision's, and that is seen.
+    assert total(gateway.metrics.registry, "teapot_gateway_lent_requests_total", revision="old") == 5
+    await gateway.stop()
+
+
+async def test_a_revision_that_went_away_altogether_is_stood_in_for_by_a_proven_one_without_a_share(
+    second: RawEngine,
+) -> None:
+    gateway = await made(GONE)
+    gateway.add(Backend(second.url, revision="new", state="ready"))
+    gateway.state.set_weights({"main": 1})
+    next(iter(gateway.state.backends)).state = "down"
+    assert (await chat(gateway)).status == 503
+    gateway.state.tell("new", OwnRevision("ready"))
+    assert {(await chat(gateway)).status for _ in range(4)} == {200}
+    assert total(gateway.metrics.registry, "teapot_gateway_lent_requests_total", revision="new") == 4
+    await gateway.stop()
+
+
+async def test_where_it_is_known_when_an_engine_comes_back_clients_are_told(engine: RawEngine) -> None:
+    gateway = await made(engine.url)
+    next(iter(gateway.state.backends)).state = "down"
+    gateway.state.again_in_s = 90
+    assert (await chat(gateway)).headers["retry-after"] == "90"
     await gateway.stop()
 
 

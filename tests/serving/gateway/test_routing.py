@@ -130,3 +130,23 @@ def test_a_sticky_session_stays_whatever_its_key() -> None:
     router = made(backend("a", revision="old"), backend("b", revision="new"), settings=settings)
     ask = Ask(session="s", key="k")
     assert len({router.revision(replace(ask, key=key)).name for key in "abcdefgh"}) == 1
+
+
+def test_a_proven_revision_steps_in_without_a_share_where_no_other_can_answer() -> None:
+    old = backend("a", revision="old")
+    router = made(old, backend("b", revision="new"), backend("c", revision="away"))
+    router.backends.set_weights({"old": 1})
+    router.backends.let_step_in({"new"})
+    assert router.first(ASK)[0].name == "old"
+    old.state = "down"
+    chosen, stands_in = router.first(ASK)
+    assert (chosen.name, stands_in) == ("new", True)
+    assert router.revision(ASK, without=["new"]) is None
+
+
+def test_only_requests_that_were_due_to_a_revision_that_cannot_answer_count_as_lent() -> None:
+    router = made(backend("a", revision="old"), backend("b", state="down", revision="new"))
+    router.backends.set_weights({"old": 3, "new": 1})
+    firsts = [router.first(ASK) for _ in range(400)]
+    assert {chosen.name for chosen, _ in firsts} == {"old"}
+    assert abs(sum(stands_in for _, stands_in in firsts) - 100) <= 2

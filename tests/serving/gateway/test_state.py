@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from serving.gateway.backends import Backend
-from serving.gateway.state import GatewayState, Phase
+from serving.gateway.state import GatewayState, OwnRevision, Phase
+from serving.modes.mode import Verdict
 
 
 @pytest.mark.parametrize(
@@ -47,3 +48,53 @@ def test_other_weights_are_told_and_the_same_ones_are_not() -> None:
     with pytest.raises(ValueError, match="all weights are 0"):
         state.set_weights({"old": 0})
     assert told == [[0.75, 0.25]]
+
+
+def two() -> GatewayState:
+    state = GatewayState("demo", phase="ready")
+    state.backends.add(Backend("a", state="ready", revision="old"))
+    state.backends.add(Backend("b", state="ready", revision="new"))
+    state.set_weights({"old": 1})
+    return state
+
+
+def test_a_revision_of_own_engines_is_told_with_its_state_its_problem_and_its_modes() -> None:
+    state = two()
+    state.tell("new", OwnRevision("proving", "/x/new.yaml", None, [Verdict("lora", "a", True, "seen")]))
+    state.tell("later", OwnRevision("failed", "/x/later.yaml", "no memory"))
+    old, new, later = state.document()["revisions"]
+    assert "state" not in old
+    assert (new["state"], new["file"], new["problem"]) == ("proving", "/x/new.yaml", None)
+    assert new["modes"] == [{"kind": "lora", "asked": "a", "in_effect": True, "evidence": "seen"}]
+    assert (later["weight"], later["backends"], later["problem"]) == (0.0, [], "no memory")
+    state.tell("later", None)
+    assert len(state.document()["revisions"]) == 2
+
+
+def test_the_deployments_modes_are_those_of_the_revision_with_the_largest_share() -> None:
+    state = two()
+    state.tell("old", OwnRevision("ready", verdicts=[Verdict("lora", "a", True, "")]))
+    state.tell("new", OwnRevision("ready", verdicts=[Verdict("prefix_cache", "on", True, "")]))
+    assert [mode["kind"] for mode in state.document()["modes"]] == ["lora"]
+    state.set_weights({"old": 1, "new": 3})
+    assert [mode["kind"] for mode in state.document()["modes"]] == ["prefix_cache"]
+
+
+def test_requests_are_taken_as_long_as_a_proven_revision_can_step_in() -> None:
+    state = two()
+    state.tell("new", OwnRevision("proving"))
+    next(iter(state.backends)).state = "down"
+    assert state.refuses() is not None
+    state.tell("new", OwnRevision("ready"))
+    assert state.refuses() is None
+    state.tell("new", OwnRevision("leaving"))
+    assert state.refuses() is not None
+
+
+@pytest.mark.parametrize("gone", ["failed", "leaving"])
+def test_a_revision_that_failed_or_leaves_is_given_no_share(gone: str) -> None:
+    state = two()
+    state.tell("new", OwnRevision(gone))  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=f"'new' is {gone}"):
+        state.set_weights({"old": 1, "new": 1})
+    assert [r.weight for r in state.backends.revisions()] == [1.0, 0.0]
