@@ -130,7 +130,7 @@ class _Engine:
         return Failed(
             f"quality was not measured: {what}",
             where=self.address,
-            fix="ask an engine that serves completions with echo and logprobs, with a context of a window at least",
+            fix="ask an engine that serves completions with echo and logprobs, and has room for a window",
         )
 
 

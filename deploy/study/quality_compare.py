@@ -4,8 +4,8 @@ Owns: the comparison of quality records and the judgement a gate asks for. Knows
 measured.
 
 Documents are the unit of the intervals, since the tokens of one document depend on each other, and so do its
-prompts, of which each begins the next. Only the share of exact matches has Wilson's interval, over prompts. The
-bootstrap's percentiles are widened for few documents: Phi(-sqrt(n / (n - 1)) t(n - 1)) in place of 2.5 %
+prompts, of which each begins the next. Only the share of exact matches has Wilson's interval, over prompts.
+The bootstrap's percentiles are widened for few documents: Phi(-sqrt(n / (n - 1)) t(n - 1)) in place of 2.5 %
 (Hesterberg, The American Statistician 69 (2015) 371-386).
 """
 

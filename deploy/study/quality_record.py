@@ -77,7 +77,7 @@ def windows(text: str, chars: int) -> tuple[str, ...]:
     while len(text) > chars:
         ends = (text.rfind(mark, 1, chars) for mark in ("\n\n", "\n", " "))
         # A cut near the start would leave a piece too short to say anything.
-        end = next((end for end in ends if end > chars // 2), chars)
+        end = next((end for end in ends if end >= chars / 2), chars)
         pieces.append(text[:end])
         text = text[end:]
     return (*pieces, text)

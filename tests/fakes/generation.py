@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from fakes.engine_metrics import CACHE_CONFIG
+from fakes.likelihood import likelihood
 from fakes.scripts import Events, Script, Step, json_answer
 from fakes.words import TEMPLATE_TOKENS
 
@@ -71,7 +72,7 @@ def generated(
     }
     if body.get("stream"):
         return _stream(path, body, ids, usage, settings)
-    return _whole(path, ids, usage, settings, _blocks(body, settings))
+    return _whole(path, ids, usage, settings, {**_blocks(body, settings), **likelihood(body, ids)})
 
 
 def _blocks(body: Mapping[str, Any], settings: Settings) -> Mapping[str, Any]:
@@ -107,17 +108,18 @@ def _stream(
 
 
 def _whole(
-    path: str, ids: Sequence[int], usage: Mapping[str, Any], settings: Settings, more: Mapping[str, Any]
+    path: str, ids: Sequence[int], usage: Mapping[str, Any], settings: Settings, more: dict[str, Any]
 ) -> Script:
     text = "".join(f" w{token}" for token in ids)
     chat = path == "/v1/chat/completions"
     shown: dict[str, Any] = {"message": {"role": "assistant", "content": text}} if chat else {"text": text}
+    shown["logprobs"] = more.pop("logprobs", None)
     document = {
         "id": "@ID@",
         "object": "chat.completion" if chat else "text_completion",
         "created": 1_700_000_000,
         "model": "@MODEL@",
-        "choices": [{"index": 0, **shown, "logprobs": None, "finish_reason": "length"}],
+        "choices": [{"index": 0, **shown, "finish_reason": "length"}],
         "usage": usage,
         **more,
     }
