@@ -7,9 +7,10 @@ about which devices or cores are really there.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from ipaddress import ip_address
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from serving.modes.cores import OMP_BINDING, omp_binding
 from serving.modes.log_lines import engine_config, world
@@ -17,10 +18,18 @@ from serving.modes.mode import EngineContext, Flag, Mode, Observation, Verdict
 from serving.modes.nodes import GLOO_INTERFACE, HOST_IP, Node, node_flags, nodes
 
 Degree = Annotated[int, Field(ge=1)]
-Host = Annotated[
-    str,
-    Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]*$", description="a machine's address as the others reach it"),
-]
+
+
+def _address(text: str) -> str:
+    try:
+        return str(ip_address(text))
+    except ValueError:
+        raise ValueError(
+            f"'{text}' is no IP address, and vLLM is told addresses; `getent hosts {text}` shows a name's"
+        ) from None
+
+
+Host = Annotated[str, AfterValidator(_address)]
 
 
 class Parallel(Mode):
@@ -166,7 +175,8 @@ class Parallel(Mode):
             return Verdict(self.kind, self.asked(), None, "no rank reported itself in the log")
         ranks, members = told
         wanted = self.world
-        here = self.local_ranks if seen.ranks is not None else None
+        # Ray's workers are not children of the engine, and may be on any machine.
+        here = self.local_ranks if seen.ranks is not None and self.executor != "ray" else None
         evidence = f"ranks {', '.join(map(str, sorted(ranks)))} of a world of {members}"
         if here is not None:
             evidence += f", {seen.ranks} of {here} workers alive"

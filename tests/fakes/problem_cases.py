@@ -112,7 +112,7 @@ CASES = (
         "address_not_here",
         [parallel(**HOSTS)],
         replace(GPU, machine=replace(GPUS, interfaces={"127.0.0.1": "lo", "10.0.0.9": "eth0"})),
-        [parallel(tensor=2, hosts=("first.example", "second.example"))],
+        [parallel(tensor=2, nnodes=2, master_addr="first.example")],
         replace(GPU, machine=AT_HOME),
     ),
     Case("shared_memory_too_small", [parallel(tensor=2)], replace(GPU, machine=NO_SHM), [parallel()]),

@@ -115,6 +115,7 @@ def _foreign_address(asked: Asked) -> Iterator[Hit]:
 
 
 def _is_ipv4(text: str) -> bool:
+    """A name, or an address of IPv6: not among the addresses that are read of a machine."""
     try:
         return isinstance(ip_address(text), IPv4Address)
     except ValueError:

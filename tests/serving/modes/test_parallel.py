@@ -101,9 +101,9 @@ def test_ray_places_the_ranks_itself_so_hosts_become_no_node_flags(on_cpu: Engin
     ("fields", "message"),
     [
         ({"tensor": 2, "hosts": HOSTS, "nnodes": 2}, "hosts say how many nodes there are"),
-        ({"tensor": 2, "hosts": ("a", "a")}, "name one twice"),
+        ({"tensor": 2, "hosts": ("10.0.0.1", "10.0.0.1")}, "name one twice"),
         ({"tensor": 3, "hosts": HOSTS}, "3 ranks cannot be shared by 2 nodes"),
-        ({"tensor": 2, "hosts": ("not an address", "b")}, "String should match"),
+        ({"tensor": 2, "hosts": ("gpu-1", "gpu-2")}, "'gpu-1' is no IP address"),
         ({"tensor": 2, "hosts": HOSTS, "node_rank": 2}, "count from 0"),
         ({"nnodes": 2, "tensor": 2}, "need a `master_addr`"),
         ({"node_rank": 1}, "one node needs no node_rank"),
@@ -138,6 +138,11 @@ def test_all_ranks_that_answer_show_it(on_cpu: EngineContext) -> None:
     verdict = Parallel(tensor=2).verdict(seen(2, 0, 1, alive=2), on_cpu)
     assert (verdict.asked, verdict.in_effect) == ("tensor=2", True)
     assert verdict.evidence == "ranks 0, 1 of a world of 2, 2 of 2 workers alive; 1 requests answered"
+
+
+def test_workers_that_ray_placed_are_not_looked_for_here(on_cpu: EngineContext) -> None:
+    mode = Parallel(tensor=2, executor="ray", hosts=HOSTS)
+    assert mode.verdict(seen(2, 0, 1, alive=0), on_cpu).in_effect is True
 
 
 def test_a_missing_rank_or_worker_is_not_in_effect(on_cpu: EngineContext) -> None:

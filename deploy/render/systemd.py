@@ -1,0 +1,113 @@
+"""systemd units for one machine or several, and the scripts by which machines share an engine.
+
+Owns: what is rendered, what is refused and what is not carried over. Knows nothing about what units say.
+Held against `systemd-analyze verify`; the scripts of two machines were run in two network namespaces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from deploy.render.node_scripts import RAY_PORT, Parts, node_script, quoted, ray_script
+from deploy.render.target import Rendered, Request
+from deploy.render.units import CONFIGURATION, node_unit, ray_unit, serving_unit
+from deploy.render.yaml_text import yaml_text
+from serving.config.flags import EngineCommand, Placement, engine_command, engine_context, engine_contexts
+from serving.config.layout import engine_slots
+from serving.config.revisions import own_revision
+from serving.config.startup import startup_problems
+from serving.engine.embedded import EMBEDDED
+from serving.engine.folders import DataFolder
+from serving.engine.recipes import Recipe, choose_recipe
+from serving.errors import UsageError
+from serving.modes.mode import Device
+from serving.modes.nodes import GLOO_INTERFACE, HOST_IP
+from serving.modes.parallel import Parallel
+
+FOLDER = "systemd"
+DATA_VARIABLE = "$TEAPOT_HOME"
+
+
+def render_systemd(request: Request) -> Rendered:
+    """The units, the deployment file that they serve, and scripts of several machines. Raises: UsageError."""
+    deployment, name = request.deployment, request.deployment.name
+    made = f"# Rendered from {request.source} by `teapot render systemd`; a change here is lost."
+    mode = next((mode for mode in deployment.modes if isinstance(mode, Parallel)), None)
+    hosts = mode.hosts if mode is not None else ()
+    files = {f"{name}.yaml": f"{made}\n{yaml_text(request.document.data)}"}
+    if mode is None or len(hosts) < 2:
+        files[f"teapot-{name}.service"] = serving_unit(deployment, made)
+    elif mode.executor == "ray":
+        parts = _parts(request, made)[0]
+        first = f"teapot-{name}-ray@0.service"
+        files[f"teapot-{name}.service"] = serving_unit(
+            deployment, made, after=first, ray=f"{hosts[0]}:{RAY_PORT}"
+        )
+        files[f"teapot-{name}-ray@.service"] = ray_unit(deployment, made, hosts)
+        files[f"{name}-ray.sh"] = ray_script(parts, hosts)
+    else:
+        parts, command, model = _parts(request, made)
+        files[f"teapot-{name}.service"] = serving_unit(deployment, made)
+        files[f"teapot-{name}-node@.service"] = node_unit(deployment, made, hosts)
+        files[f"{name}-node.sh"] = node_script(parts, model, mode.nodes(), command.settings)
+    return Rendered({f"{FOLDER}/{path}": text for path, text in files.items()}, tuple(_notes(request, mode)))
+
+
+def _parts(request: Request, made: str) -> tuple[Parts, EngineCommand, str]:
+    """What scripts are made of, the command of rank 0, and its model as a shell finds it."""
+    deployment, document = request.deployment, request.document
+    device: Device = "cuda" if deployment.engine.device == "auto" else deployment.engine.device
+    recipe = choose_recipe(device, deployment.engine.version, document.where(("engine", "version")))
+    model = f"{DATA_VARIABLE}/models/{deployment.model}" if _embedded(request) else quoted(deployment.model)
+    command = _command(request, device, recipe, model)
+    variables = {
+        setting.name: str(setting.value)
+        if DATA_VARIABLE in str(setting.value)
+        else quoted(str(setting.value))
+        for setting in command.settings
+        if not setting.name.startswith("--") and setting.name not in (HOST_IP, GLOO_INTERFACE)
+    }
+    # Of whichever Python it was made with.
+    environment = recipe.environment_name((3, 11)).removesuffix("11") + "*"
+    return Parts(made, deployment.name, environment, variables), command, model
+
+
+def _command(request: Request, device: Device, recipe: Recipe, model: str) -> EngineCommand:
+    """The engine's command as `teapot serve` works it out for the first machine. Raises: UsageError."""
+    deployment, document = request.deployment, request.document
+    shared = engine_context(deployment, device=device, version=recipe.version, model=request.model)
+    contexts = engine_contexts(shared, engine_slots(deployment, None, device=device))
+    wrong = [p.problem for p in startup_problems(deployment, document, *contexts) if p.severity != "warning"]
+    if wrong:
+        raise UsageError.of(wrong)
+    folders = DataFolder(Path(DATA_VARIABLE)).engine_environment({}, Path(DATA_VARIABLE))
+    placement = Placement(
+        python="python3",
+        port=None,
+        model_path=model,
+        model_name=Path(deployment.model).name if deployment.model.startswith("/") else deployment.model,
+        offline=_embedded(request),
+        environment={**folders, **recipe.environment},
+    )
+    return engine_command(deployment, document, placement, contexts[0])
+
+
+def _embedded(request: Request) -> bool:
+    return request.deployment.model in EMBEDDED
+
+
+def _notes(request: Request, mode: Parallel | None) -> Iterator[str]:
+    deployment = request.deployment
+    if own_revision(deployment) is not None and deployment.model.startswith((".", "~", "/home")):
+        yield f"the model {deployment.model}: put it where the units may read, and give its whole path"
+    if deployment.gateway.keys_file is not None:
+        yield f"gateway.keys_file: put it beside {CONFIGURATION}/{deployment.name}.yaml"
+    if deployment.gateway.tls is not None:
+        yield f"gateway.tls: put the files beside {CONFIGURATION}/{deployment.name}.yaml"
+    if mode is not None and len(mode.hosts) > 1:
+        yield "the network: it must be private, for neither gloo, NCCL nor Ray asks for a key"
+        if deployment.engine.device == "auto":
+            yield "engine.device auto: the scripts are for cuda; give engine.device where it is another"
+    if mode is not None and mode.executor == "ray" and len(mode.hosts) < 2:
+        yield "Ray's cluster: name its machines as hosts, or have it running before"

@@ -1,0 +1,90 @@
+"""The scripts of several machines, run by a shell with a fake vllm, a fake ray and a fake `ip`."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from deploy.render.node_scripts import Parts, node_script, quoted, ray_script
+from serving.modes.mode import Setting
+from serving.modes.nodes import nodes
+
+ADDRESSES = ("10.0.0.1", "10.0.0.2")
+SAYS = '#!/bin/sh\nfor word in "$@"; do echo "[$word]"; done\nenv | grep -E "VLLM_HOST|GLOO|CACHE|SAID"\n'
+IP = """#!/bin/sh
+echo '1: lo    inet 127.0.0.1/8 scope host lo'
+echo '2: eth7    inet 10.0.0.2/24 brd 10.0.0.255 scope global eth7'
+"""
+PARTS = Parts("# made", "d", "vllm-1-py3*", {"CACHE": "$TEAPOT_HOME/cache", "SAID": quoted('a "$b` \\c')})
+SETTINGS = (
+    Setting("--model", "m", ""),
+    Setting("--port", "1", ""),
+    Setting("--json", "'{\"a\": 1}'", ""),
+    Setting("--below", "-1", ""),
+    Setting("--on", None, ""),
+    Setting("--node-rank", "0", ""),
+    Setting("VARIABLE", "x", ""),
+)
+
+
+def ran(folder: Path, script: str, *words: str) -> subprocess.CompletedProcess[str]:
+    programs = folder / "home/environments/vllm-1-py311/bin"
+    programs.mkdir(parents=True)
+    for path, text in ((programs / "vllm", SAYS), (programs / "ray", SAYS), (folder / "ip", IP)):
+        path.write_text(text)
+        path.chmod(0o755)
+    (folder / "script.sh").write_text(script)
+    environment = {"PATH": f"{folder}:{os.environ['PATH']}", "TEAPOT_HOME": str(folder / "home")}
+    command = ["sh", str(folder / "script.sh"), *words]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_a_node_is_started_with_its_rank_its_address_and_the_shared_flags(tmp_path: Path) -> None:
+    done = ran(tmp_path, node_script(PARTS, "m/n", nodes(ADDRESSES), SETTINGS), "1")
+    words = [line[1:-1] for line in done.stdout.splitlines() if line.startswith("[")]
+    assert words == [
+        "serve",
+        "m/n",
+        "--json",
+        '{"a": 1}',
+        "--below=-1",
+        "--on",
+        "--node-rank",
+        "1",
+        "--headless",
+    ]
+    told = done.stdout.splitlines()[len(words) :]
+    assert sorted(told) == [
+        f"CACHE={tmp_path}/home/cache",
+        "GLOO_SOCKET_IFNAME=eth7",
+        'SAID=a "$b` \\c',
+        "VLLM_HOST_IP=10.0.0.2",
+    ]
+
+
+def test_on_another_machine_than_the_ranks_nothing_is_started(tmp_path: Path) -> None:
+    done = ran(tmp_path, node_script(PARTS, "m", nodes(ADDRESSES), SETTINGS), "0")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "this machine has no address 10.0.0.1" in done.stderr
+
+
+@pytest.mark.parametrize(("words", "said"), [((), "0 to 1"), (("2",), "there is no rank 2: give 0 to 1")])
+def test_a_rank_that_is_none_is_refused(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
+    done = ran(tmp_path, node_script(PARTS, "m", nodes(ADDRESSES), SETTINGS), *words)
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
+def test_ray_joins_the_cluster_of_the_first_machine(tmp_path: Path) -> None:
+    done = ran(tmp_path, ray_script(PARTS, ADDRESSES), "1")
+    words = [line[1:-1] for line in done.stdout.splitlines() if line.startswith("[")]
+    assert words == [
+        "start", "--block", "--node-ip-address=10.0.0.2", "--disable-usage-stats", "--address=10.0.0.1:6379",
+    ]  # fmt: skip
+
+
+def test_the_first_machine_is_the_head_of_ray() -> None:
+    assert "0) address=10.0.0.1; set -- --head --port=6379 ;;" in ray_script(PARTS, ADDRESSES)

@@ -1,0 +1,89 @@
+"""The target systemd: what is written for one machine, for several, and by Ray; what is refused and said."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from deploy.commands.render import render
+from serving.errors import UsageError
+
+TOP = Path(__file__).parents[3]
+GOLDEN = TOP / "tests/golden/render/systemd"
+CASES = ("one-machine", "two-machines", "ray")
+HOSTS = "hosts: [10.0.0.1, 10.0.0.2]"
+
+
+def refused(folder: Path, text: str) -> str:
+    file = folder / "d.yaml"
+    file.write_text(text)
+    with pytest.raises(UsageError) as caught:
+        render("systemd", str(file))
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_rendered_is_what_was_looked_at(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(GOLDEN)
+    written = {
+        path.relative_to(case).as_posix(): path.read_text()
+        for path in Path(case).rglob("*")
+        if path.is_file()
+    }
+    assert dict(render("systemd", f"{case}.yaml").files) == written
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_deployment_file_that_is_served_says_what_was_given(case: str) -> None:
+    given = yaml.safe_load((GOLDEN / f"{case}.yaml").read_text())
+    assert yaml.safe_load((GOLDEN / case / "systemd" / f"{given['name']}.yaml").read_text()) == given
+
+
+def test_what_set_changed_is_in_the_file_that_is_served() -> None:
+    files = render("systemd", str(GOLDEN / "one-machine.yaml"), ["engine.max_model_len=1024"]).files
+    assert yaml.safe_load(files["systemd/one.yaml"])["engine"] == {"max_model_len": 1024}
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd-analyze on this machine")
+@pytest.mark.parametrize("case", CASES)
+def test_systemd_itself_takes_every_unit(case: str, tmp_path: Path) -> None:
+    units = []
+    for source in (GOLDEN / case / "systemd").glob("*.service"):
+        # A template is judged as one of its instances, and teapot is not installed where it is looked for.
+        unit = tmp_path / source.name.replace("@.", "@1.")
+        unit.write_text(source.read_text().replace("/opt/teapot/.venv/bin/teapot", "/bin/true"))
+        units.append(str(unit))
+        if "@" in source.name:
+            (tmp_path / source.name.replace("@.", "@0.")).write_text(unit.read_text())
+    command = ["systemd-analyze", "verify", "--man=no", "--recursive-errors=no", *units]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_model_that_cannot_be_shared_so_is_refused_with_its_line(tmp_path: Path) -> None:
+    text = f"name: d\nengine: {{device: cpu}}\nmodes:\n  - {{kind: parallel, tensor: 2, {HOSTS}}}\n"
+    said = refused(tmp_path, text)
+    assert "9 attention heads cannot be shared by 2" in said
+    assert "d.yaml:4: modes[0].tensor" in said
+
+
+def test_several_engines_on_the_same_hosts_are_refused(tmp_path: Path) -> None:
+    text = f"name: d\nmodel: a/b\nreplicas: 2\nmodes: [{{kind: parallel, tensor: 2, {HOSTS}}}]\n"
+    assert "2 engines on the same 2 nodes" in refused(tmp_path, text)
+
+
+def test_ray_without_hosts_is_one_machine_that_must_find_its_cluster(tmp_path: Path) -> None:
+    file = tmp_path / "d.yaml"
+    file.write_text("name: d\nmodel: a/b\nmodes: [{kind: parallel, tensor: 2, executor: ray}]\n")
+    rendered = render("systemd", str(file))
+    assert sorted(rendered.files) == ["systemd/d.yaml", "systemd/teapot-d.service"]
+    assert any("name its machines as hosts" in note for note in rendered.notes)
+
+
+def test_files_that_must_be_put_beside_are_named() -> None:
+    notes = render("systemd", str(GOLDEN / "one-machine.yaml")).notes
+    assert "gateway.keys_file: put it beside /etc/teapot/one.yaml" in notes
