@@ -12,6 +12,7 @@ from ipaddress import ip_address
 from serving.config.arguments import argument_problems
 from serving.config.document import Document, KeyPath
 from serving.config.revisions import revision_problems
+from serving.config.rollout import rollout_problems
 from serving.config.schema import Deployment, GatewaySection
 from serving.config.variables import env_problems
 from serving.errors import Problem
@@ -43,6 +44,7 @@ def _contradictions(deployment: Deployment) -> Iterator[tuple[KeyPath, str, str]
         what = "the mode disaggregated already says how many engines there are"
         yield ("replicas",), what, "leave replicas out and raise prefill and decode"
     yield from _gateway(gateway)
+    yield from rollout_problems(deployment.rollout)
 
 
 def _gateway(gateway: GatewaySection) -> Iterator[tuple[KeyPath, str, str]]:

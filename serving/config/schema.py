@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
+from serving.config.rollout import RolloutSection
+from serving.config.section import Section as Section
 from serving.config.units import Duration, Size
 from serving.modes import AnyMode
 
@@ -84,12 +86,6 @@ BaseUrl = Annotated[str, AfterValidator(_base_url)]
 UrlPath = Annotated[str, AfterValidator(_path)]
 
 
-class Section(BaseModel):
-    """Base of every section: unknown keys are errors, types are not coerced, values are frozen."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-
 class EngineSection(Section):
     """How each vLLM engine is started."""
 
@@ -102,8 +98,8 @@ class EngineSection(Section):
     cores: Cores = "auto"
     start_timeout: Duration = 1200.0
     stuck_after: Duration = 60.0
-    env: dict[str, Scalar] = {}
-    args: dict[str, Scalar | list[Scalar] | dict[str, Any]] = {}
+    env: dict[str, Scalar] = Field(default_factory=dict)
+    args: dict[str, Scalar | list[Scalar] | dict[str, Any]] = Field(default_factory=dict)
 
 
 class TlsSection(Section):
@@ -159,7 +155,7 @@ class GatewaySection(Section):
     max_in_flight: Annotated[int, Field(gt=0)] = 1024
     queue: Annotated[int, Field(ge=0)] = 1024
     queue_timeout: Duration = 30.0
-    aliases: dict[Alias, str] = {}
+    aliases: dict[Alias, str] = Field(default_factory=dict)
     tls: TlsSection | None = None
     cors_origins: tuple[Origin, ...] = ()
     access_log: bool = False
@@ -214,7 +210,7 @@ class RevisionSection(Section):
     key_file: str | None = None
     ca_file: str | None = None
     health: UrlPath | None = None
-    models: dict[Alias, str] = {}
+    models: dict[Alias, str] = Field(default_factory=dict)
 
 
 class Deployment(Section):
@@ -236,3 +232,4 @@ class Deployment(Section):
     slo: PromisedSection = PromisedSection()
     prometheus: PrometheusSection = PrometheusSection()
     grafana: GrafanaSection | None = None
+    rollout: RolloutSection = RolloutSection()

@@ -65,7 +65,7 @@ MISTAKES = {
     "gateway: {max_body: 10mib}": "gateway.max_body: '10mib' has the unknown unit 'mib'; did you mean 10MiB?",
     "zzz: 1": (
         "zzz: unknown key; known keys: name, model, engine, modes, replicas, revisions, gateway, slo, "
-        "prometheus, grafana"
+        "prometheus, grafana, rollout"
     ),
 }
 

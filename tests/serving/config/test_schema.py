@@ -9,6 +9,7 @@ import pytest
 from pydantic import BaseModel
 
 from serving.config.load import load_deployment, parse, validate
+from serving.config.rollout import GatesSection, InconclusiveSection, RolloutSection, StepSection
 from serving.config.schema import (
     Deployment,
     EngineSection,
@@ -33,6 +34,7 @@ SHIPPED = sorted((ROOT / "deploy" / "configs").glob("*.yaml"))
 MODELS: list[type[BaseModel]] = [
     Deployment, EngineSection, GatewaySection, GrafanaSection, PrometheusSection, RevisionSection,
     RoutingSection, PromisedSection, SloSection, TimeoutsSection, TlsSection, TracingSection, *MODES,
+    RolloutSection, StepSection, InconclusiveSection, GatesSection,
 ]  # fmt: skip
 
 
