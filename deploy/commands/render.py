@@ -7,18 +7,25 @@ what a target's files say.
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
+from typing import get_args
 
-from deploy.render.target import Rendered, Request
+from deploy.commands.argument_types import count
+from deploy.render.cluster import GPUS_PER_NODE
+from deploy.render.target import NONE, Choices, Gateway, Rendered, Request
 from deploy.render.targets import TARGETS
 from serving.config.load import load_deployment
 from serving.console import Console
-from serving.errors import EXIT_OK, Failed
+from serving.errors import EXIT_OK, Failed, UsageError
 from serving.facts.load import model_configs
 from serving.modes.model_facts import model_facts
 
-HELP = "a deployment file as docker-compose and others; says what it could not carry over"
+HELP = (
+    "a deployment file for docker-compose, systemd, Kubernetes and others; says what it could not carry over"
+)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -30,15 +37,43 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--out", type=Path, default=Path(), metavar="DIR", help="where to write (default: here)"
     )
     parser.add_argument("--check", action="store_true", help="write nothing; fail if a file would change")
+    _choices(parser)
     parser.add_argument(
         "--set", dest="overrides", metavar="KEY=VALUE", action="append", default=[],
         help="a value in place of the file's; may be repeated",
     )  # fmt: skip
 
 
+def _choices(parser: argparse.ArgumentParser) -> None:
+    clusters = parser.add_argument_group("clusters", "what a deployment file does not say (docs/render.md)")
+    clusters.add_argument(
+        "--gateway", choices=get_args(Gateway),
+        help="our gateway in front (edge), or left out (none); by default edge for kubernetes and lws,"
+        " which do not route, and none where the platform's own router does",
+    )  # fmt: skip
+    clusters.add_argument(
+        "--gpus-per-node", type=count, metavar="N", help=f"GPUs of one node (default: {GPUS_PER_NODE})"
+    )
+    clusters.add_argument(
+        "--platform-url", type=_base_url, metavar="URL",
+        help="where the platform's router answers, ending in /v1, for a gateway in front of it",
+    )  # fmt: skip
+    clusters.add_argument(
+        "--image-prefix", metavar="PREFIX",
+        help="registry and folder of our own images, such as registry.example/team/ (default: none)",
+    )  # fmt: skip
+
+
+def _base_url(text: str) -> str:
+    if not re.fullmatch(r"https?://[^\s/?#@]+(/[^\s?#]*)?/v1/?", text):
+        raise argparse.ArgumentTypeError("this is no base address; write it like http://10.0.0.7:8000/v1")
+    return text.rstrip("/")
+
+
 def run(args: argparse.Namespace, console: Console) -> int:
     """Render, and write or compare."""
-    rendered = render(args.target, args.file, args.overrides)
+    given = Choices(args.gateway, args.gpus_per_node, args.platform_url, args.image_prefix)
+    rendered = render(args.target, args.file, args.overrides, given)
     stale = [path for path, text in rendered.files.items() if _read(args.out / path) != text]
     if args.check and stale:
         raise Failed(
@@ -57,12 +92,20 @@ def run(args: argparse.Namespace, console: Console) -> int:
     return EXIT_OK
 
 
-def render(target: str, file: str, overrides: Sequence[str] = ()) -> Rendered:
+def render(target: str, file: str, overrides: Sequence[str] = (), choices: Choices = NONE) -> Rendered:
     """The files of a target. Raises: UsageError."""
+    found = TARGETS[target]
+    for field in fields(choices):
+        if getattr(choices, field.name) is not None and field.name not in found.takes:
+            takers = ", ".join(name for name, each in TARGETS.items() if field.name in each.takes)
+            option = f"--{field.name.replace('_', '-')}"
+            raise UsageError(
+                f"means nothing for {target}", where=option, fix=f"leave it out; {takers} take it"
+            )
     deployment, document = load_deployment(file, overrides)
     config = model_configs().get(deployment.model)
     model = model_facts(deployment.model, config) if config is not None else None
-    return TARGETS[target].render(Request(deployment, document, Path(file).as_posix(), model))
+    return found.render(Request(deployment, document, Path(file).as_posix(), model, choices))
 
 
 def _read(path: Path) -> str | None:

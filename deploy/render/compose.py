@@ -6,16 +6,12 @@ Not run here, for there is no Docker engine; the file is held against the publis
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-import yaml
-
 from deploy.render import services
 from deploy.render.containers import ENGINE_PORT, ContainerEngine, container_engines
 from deploy.render.mounted import gateway_file, scrape_file
 from deploy.render.places import FOLDER, LOCUST_PORT
 from deploy.render.target import Rendered, Request
+from deploy.render.yaml_text import yaml_text
 from serving.config.revisions import own_revision
 from serving.config.schema import Deployment
 from serving.errors import UsageError
@@ -56,9 +52,9 @@ def render_compose(request: Request) -> Rendered:
     }
     urls = [f"http://{engine.name}:{ENGINE_PORT}" for engine in gpu]
     files = {
-        "docker-compose.yml": _HEADER.format(source=request.source, locust=LOCUST_PORT) + _yaml(document),
-        f"{FOLDER}/gateway.yaml": _made(request) + _yaml(gateway_file(deployment, urls)),
-        f"{FOLDER}/prometheus.yml": _made(request) + _yaml(scrape_file(deployment, urls)),
+        "docker-compose.yml": _HEADER.format(source=request.source, locust=LOCUST_PORT) + yaml_text(document),
+        f"{FOLDER}/gateway.yaml": _made(request) + yaml_text(gateway_file(deployment, urls)),
+        f"{FOLDER}/prometheus.yml": _made(request) + yaml_text(scrape_file(deployment, urls)),
     }
     return Rendered(files, (*without, *_notes(deployment)))
 
@@ -101,14 +97,3 @@ def _notes(deployment: Deployment) -> tuple[str, ...]:
 
 def _made(request: Request) -> str:
     return f"# Rendered from {request.source} by `teapot render compose`; a change here is lost.\n"
-
-
-def _yaml(document: Mapping[str, Any]) -> str:
-    return yaml.dump(dict(document), Dumper=_Plain, sort_keys=False, width=110)
-
-
-class _Plain(yaml.SafeDumper):
-    """Writes what occurs twice twice, and not as an alias of the first."""
-
-    def ignore_aliases(self, data: Any) -> bool:
-        return True

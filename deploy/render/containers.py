@@ -14,7 +14,7 @@ from serving.config.flags import EngineCommand, Placement, engine_command, engin
 from serving.config.layout import engine_slots, ranks
 from serving.config.startup import startup_problems
 from serving.errors import UsageError
-from serving.modes.mode import Device
+from serving.modes.mode import Device, Role
 
 ENGINE_PORT = 8000
 CACHE = "/cache"
@@ -47,6 +47,7 @@ class ContainerEngine:
     environment: Mapping[str, str]
     devices: tuple[int, ...]
     """GPUs of the host; empty on CPU."""
+    role: Role = "any"
 
 
 def container_engines(request: Request, device: Device) -> tuple[ContainerEngine, ...]:
@@ -71,13 +72,15 @@ def container_engines(request: Request, device: Device) -> tuple[ContainerEngine
         )
         command = engine_command(deployment, document, placement, context)
         devices = () if device == "cpu" else tuple(range(number * each, (number + 1) * each))
-        found.append(_contained(command, f"engine-{number}", IMAGES[device], devices))
+        found.append(_contained(command, f"engine-{number}", device, devices, context.slot.role))
     return tuple(found)
 
 
-def _contained(command: EngineCommand, name: str, image: str, devices: tuple[int, ...]) -> ContainerEngine:
+def _contained(
+    command: EngineCommand, name: str, device: Device, devices: tuple[int, ...], role: Role
+) -> ContainerEngine:
     words = list(command.argv[1:])
     # Of its own network, which only the gateway and Prometheus share.
     words[words.index("--host") + 1] = "0.0.0.0"
     environment = {k: v for k, v in command.environment.items() if k not in _OF_THE_MACHINE}
-    return ContainerEngine(name, image, tuple(words), environment, devices)
+    return ContainerEngine(name, IMAGES[device], tuple(words), environment, devices, role)

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from deploy.render.compose import render_compose
+from deploy.render.kubernetes import render_kubernetes
+from deploy.render.systemd import render_systemd
 from deploy.render.target import Target
 
 TARGETS: Mapping[str, Target] = {
@@ -16,5 +18,12 @@ TARGETS: Mapping[str, Target] = {
         Target(
             "compose", "docker-compose.yml with engine, gateway, Prometheus, Grafana and load", render_compose
         ),
+        Target(
+            "kubernetes",
+            "manifests with engines, gateway, probes, monitors, rules, boards and load",
+            render_kubernetes,
+            frozenset({"gateway", "gpus_per_node", "image_prefix"}),
+        ),
+        Target("systemd", "units for one machine or several, and the scripts of several", render_systemd),
     )
 }

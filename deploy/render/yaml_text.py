@@ -1,4 +1,4 @@
-"""YAML as it is written into rendered files: keys in their order, nothing aliased, a head that says where it came from.
+"""YAML as rendered files have it: keys in their order, nothing aliased, a head that says where it is from.
 
 Owns: that form. Knows nothing about what is in the files.
 """
