@@ -92,8 +92,27 @@ def prepare(
     is wrong.
     """
     deployment, document = load_deployment(path, overrides)
+    beside = Path(path).parent
+    return prepare_loaded(
+        deployment, document, beside, console, allow_ineffective=allow_ineffective, plan=plan
+    )
+
+
+def prepare_loaded(
+    deployment: Deployment,
+    document: Document,
+    beside: Path,
+    console: Console,
+    *,
+    allow_ineffective: bool = False,
+    plan: bool = True,
+) -> Prepared:
+    """The same for a deployment that was read, or put together, before; `beside` is the folder of its files.
+
+    Raises: TeapotError with all that is wrong.
+    """
     require_engines(deployment, document, "start")
-    check_elsewhere(deployment, document, Path(path).parent, os.environ)
+    check_elsewhere(deployment, document, beside, os.environ)
     asked = deployment.engine.device
     device = resolve_device(asked, has_nvidia=asked != "cpu" and nvidia_driver_answers())
     recipe = choose_recipe(device, deployment.engine.version, where=document.where(("engine", "version")))
@@ -114,7 +133,7 @@ def prepare(
         folder=folder,
         console=console,
         environment={**folder.engine_environment(os.environ, Path.home()), **recipe.environment},
-        relative_to=Path(path).parent,
+        relative_to=beside,
     )
     model = resolve_model(deployment.model, place)
     shared = _with_models(shared, deployment, document, model, place)
@@ -134,9 +153,7 @@ def prepare(
     )
     answers = References(folder.state / "answers", model_fingerprint(model.path_or_id, model.config))
     recording = here(deployment, folder, launch.stamp)
-    return Prepared(
-        deployment, environment, model, engines, recording, together, answers, Path(path).parent, fit
-    )
+    return Prepared(deployment, environment, model, engines, recording, together, answers, beside, fit)
 
 
 @dataclass(frozen=True, slots=True)

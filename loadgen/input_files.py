@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -34,13 +35,20 @@ def load(path: Path) -> Workload:
     The workload that comes back has their absolute places and the hash of their content.
     Raises: UsageError with `file:line: key` for everything that is wrong.
     """
-    document = read_document(path)
+    return checked(read_document(path))
+
+
+def checked(document: Document) -> Workload:
+    """The same for a workload that was read already; files are looked for beside the document.
+
+    Raises: UsageError with all that is wrong.
+    """
     validate(document, Workload)  # what is wrong with keys comes before what is wrong with files
     problems: list[Problem] = []
     data = _located(document.data, (), document, problems)
     if problems:
         raise UsageError.of(problems)
-    workload = validate(Document(document.name, data, document.lines), Workload)
+    workload = validate(replace(document, data=data), Workload)
     read_inputs(workload)
     return workload
 
