@@ -10,16 +10,21 @@ import json
 import tomllib
 from collections.abc import Mapping
 from functools import cache
-from importlib import resources
-from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from serving.facts.flags import EngineFlags, Knowledge, Removed, parse_engine_flags, parse_removed
+if TYPE_CHECKING:
+    from serving.facts.flags import EngineFlags, Knowledge, Removed
+
+FOLDER = Path(__file__).parent / "flags"
 
 
 @cache
 def engine_flags() -> Mapping[str, EngineFlags]:
     """All versions whose flags are known, oldest first."""
-    files = (file for file in _folder().iterdir() if file.name.endswith(".json"))
+    from serving.facts.flags import parse_engine_flags
+
+    files = FOLDER.glob("*.json")
     tables = [parse_engine_flags(json.loads(file.read_text(encoding="utf-8"))) for file in files]
     return {table.version: table for table in sorted(tables, key=lambda table: _numbers(table.version))}
 
@@ -27,7 +32,9 @@ def engine_flags() -> Mapping[str, EngineFlags]:
 @cache
 def removed_names() -> tuple[Removed, ...]:
     """What no longer exists in some or all of these versions."""
-    text = _folder().joinpath("removed.toml").read_text(encoding="utf-8")
+    from serving.facts.flags import parse_removed
+
+    text = (FOLDER / "removed.toml").read_text(encoding="utf-8")
     return parse_removed(tomllib.loads(text)["removed"])
 
 
@@ -37,6 +44,8 @@ def knowledge(version: str) -> Knowledge | None:
 
     A patch release that was not read itself is taken for the nearest that was.
     """
+    from serving.facts.flags import Knowledge
+
     tables = engine_flags()
     minor = version.split(".")[:2]
     near = [known for known in tables if known.split(".")[:2] == minor]
@@ -50,6 +59,8 @@ def knowledge(version: str) -> Knowledge | None:
 @cache
 def any_version() -> Knowledge:
     """What some version has: for judging a name that none of them knows."""
+    from serving.facts.flags import EngineFlags, Knowledge
+
     tables = tuple(engine_flags().values())
     flags = {spelling: flag for table in tables for spelling, flag in table.flags.items()}
     variables = frozenset[str]().union(*(table.variables for table in tables))
@@ -63,10 +74,6 @@ def first_spellings() -> Mapping[str, str]:
     return {
         spelling: flag.name for table in engine_flags().values() for spelling, flag in table.flags.items()
     }
-
-
-def _folder() -> Traversable:
-    return resources.files("serving.facts").joinpath("flags")
 
 
 def _numbers(version: str) -> tuple[int, ...]:
