@@ -35,3 +35,21 @@ def duration(text: str) -> float:
         return parse_duration(text)
     except UnitError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def size(text: str) -> int:
+    """A size with its unit, in bytes. Raises: ArgumentTypeError."""
+    from serving.config.units import UnitError, parse_size
+
+    try:
+        return parse_size(text)
+    except UnitError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def share(text: str) -> float:
+    """A number above 0 and at most 1. Raises: ArgumentTypeError."""
+    value = positive(text)
+    if value > 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is above 1; give a share such as 0.92")
+    return value

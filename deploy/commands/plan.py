@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from deploy.commands.argument_types import count, positive
+from deploy.commands.argument_types import count, positive, share, size
 from deploy.plan_inputs import measured, read_shape
 from deploy.planning import VERSION, build_ask, gpu_of, model_ask, prices, variants
 from serving.console import Console
@@ -76,7 +76,7 @@ def _devices(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--gpu", help="the kind of device, such as h100-sxm")
     group.add_argument(
-        "--gpu-memory", type=_size, help="memory of a device, such as 80GiB, in place of the table's"
+        "--gpu-memory", type=size, help="memory of a device, such as 80GiB, in place of the table's"
     )
     group.add_argument(
         "--bandwidth", type=positive, help="GB/s of a device that is not known, or of a rank's cores"
@@ -97,8 +97,8 @@ def _serving(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--max-model-len", type=count, help="tokens; default: the model's own")
     group.add_argument("--max-num-seqs", type=count, help="default: vLLM's for the device")
     group.add_argument("--max-num-batched-tokens", type=count, help="default: vLLM's for the device")
-    group.add_argument("--gpu-memory-utilization", type=_share, help="default: vLLM's")
-    group.add_argument("--kv-cache-memory", type=_size, help="a fixed KV cache a device, such as 20GiB")
+    group.add_argument("--gpu-memory-utilization", type=share, help="default: vLLM's")
+    group.add_argument("--kv-cache-memory", type=size, help="a fixed KV cache a device, such as 20GiB")
     group.add_argument("--enforce-eager", action="store_true", help="no CUDA graphs")
     group.add_argument(
         "--vllm-version", help=f"whose overheads hold; default: {VERSION}, on CPU the installed build's"
@@ -123,7 +123,7 @@ def _workload(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--run", metavar="DIR", help="a run folder: its lengths, and measured times beside the floors"
     )
-    group.add_argument("--efficiency", type=_share, help="measured share of the decode floor that is reached")
+    group.add_argument("--efficiency", type=share, help="measured share of the decode floor that is reached")
 
 
 def run(args: argparse.Namespace, console: Console) -> int:
@@ -218,19 +218,3 @@ def _caches(args: argparse.Namespace, console: Console) -> int:
     console.document({"rows": [row.document() for row in rows]})
     console.result(caches_text(rows))
     return EXIT_OK
-
-
-def _size(text: str) -> int:
-    from serving.config.units import UnitError, parse_size
-
-    try:
-        return parse_size(text)
-    except UnitError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-
-
-def _share(text: str) -> float:
-    value = positive(text)
-    if value > 1:
-        raise argparse.ArgumentTypeError(f"'{text}' is above 1; give a share such as 0.92")
-    return value

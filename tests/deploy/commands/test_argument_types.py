@@ -7,11 +7,12 @@ from collections.abc import Callable
 
 import pytest
 
-from deploy.commands.argument_types import count, duration, positive
+from deploy.commands.argument_types import count, duration, positive, share, size
 
 
 def test_numbers_and_times_are_read() -> None:
     assert (count("3"), positive("0.5"), duration("90s"), duration("2m")) == (3, 0.5, 90.0, 120.0)
+    assert (share("0.92"), size("2GiB")) == (0.92, 2 * 1024**3)
 
 
 @pytest.mark.parametrize(
@@ -22,6 +23,8 @@ def test_numbers_and_times_are_read() -> None:
         (positive, "-1", "'-1' is no number above 0"),
         (positive, "inf", "'inf' is no number above 0"),
         (positive, "many", "'many' is no number above 0"),
+        (share, "1.5", "'1.5' is above 1"),
+        (size, "7", "'7' has no unit"),
         (duration, "60", "'60' has no unit"),
     ],
 )
