@@ -30,6 +30,8 @@ class Frame:
     marks: Sequence[tuple[float, str, str]] = ()
     """Vertical lines: place, label, CSS class."""
     height_px: int = 220
+    over: str = ""
+    """HTML that lies over the plot, such as points that must not be stretched with it."""
 
 
 def framed(body: str, frame: Frame) -> str:
@@ -46,7 +48,7 @@ def framed(body: str, frame: Frame) -> str:
         f'<div class="chart"><p class="axis">{escape(frame.y_label)}</p>{marks}'
         f'<div class="plot" style="height:{frame.height_px}px">'
         f'<svg role="img" aria-label="{escape(frame.says)}" viewBox="0 0 {PLOT:.0f} {PLOT:.0f}"'
-        f' preserveAspectRatio="none">{grid}{body}{lines}</svg>'
+        f' preserveAspectRatio="none">{grid}{body}{lines}</svg>{frame.over}'
         f'<div class="y" aria-hidden="true">{y_words}</div>'
         f'<div class="x" aria-hidden="true">{x_words}</div></div>'
         f'<p class="axis below">{escape(frame.x_label)}</p></div>'

@@ -9,7 +9,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from functools import cache
-from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from serving.facts.formats import KvFormat, WeightFormat, parse_kv_formats, parse_weight_formats
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from serving.facts.messages import Message
     from serving.facts.metrics import Metric
     from serving.facts.processors import Processors
+
+FOLDER = Path(__file__).parent
 
 
 @cache
@@ -74,6 +76,12 @@ def model_configs() -> Mapping[str, Mapping[str, Any]]:
 
 
 @cache
+def public_models() -> Mapping[str, Mapping[str, Any]]:
+    """The config.json fields of public models, for footprints that need no files."""
+    return {name: row["config"] for name, row in _table("public_models").items()}
+
+
+@cache
 def engine_metrics() -> Mapping[str, Metric]:
     """The vLLM metrics that teapot reads, by a short name of ours."""
     return _metrics("vllm")
@@ -112,5 +120,4 @@ def _metrics(group: str) -> Mapping[str, Metric]:
 
 
 def _table(name: str) -> dict[str, Any]:
-    text = resources.files("serving.facts").joinpath(f"{name}.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)
+    return tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))

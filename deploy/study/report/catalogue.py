@@ -1,0 +1,77 @@
+"""The memory that public models need, from their configs alone: weights and KV cache against context.
+
+Owns: the sums and how they are told. Knows nothing about any run: everything here is projected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from serving.facts.formats import KvFormat
+from serving.facts.storage import WeightStorage
+from serving.planner.kv_layers import KvBytes, kv_bytes, kv_storage
+from serving.planner.model import model_shape
+from serving.planner.weights import weight_bytes
+
+LONG = 32_768
+"""The context at which models are set beside each other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Footprint:
+    """One model, whole: all ranks together, without rounding to blocks."""
+
+    name: str
+    kind: str
+    parameters: int
+    active_parameters: int
+    weight_bytes: int
+    """At 16 bits, whatever the checkpoint's own format."""
+    kv: KvBytes
+    kv_fp8: KvBytes
+    max_context: int
+
+    @property
+    def short(self) -> str:
+        """The name without its owner."""
+        return self.name.rsplit("/", 1)[-1]
+
+    @property
+    def overtakes_at(self) -> int | None:
+        """The context of one request from which its 16-bit cache is larger than the weights.
+
+        None where it never is: the cache does not grow, or not within the model's positions.
+        """
+        if not self.kv.growing_per_token:
+            return None
+        # Beyond the windows only the full layers grow.
+        rest = self.weight_bytes - self.kv.window_full - self.kv.states
+        tokens = max(0, -(-rest // self.kv.growing_per_token))
+        return tokens if tokens <= self.max_context else None
+
+
+def footprints(
+    configs: Mapping[str, Mapping[str, Any]],
+    formats: Mapping[str, KvFormat],
+    weights: Mapping[str, WeightStorage],
+) -> tuple[Footprint, ...]:
+    """Work out each model of a catalogue, smallest weights first."""
+    sixteen, eight = (kv_storage(name, formats, {}, device="cuda") for name in ("bfloat16", "fp8"))
+    found = []
+    for name, config in configs.items():
+        shape = model_shape(config, name, name)
+        found.append(
+            Footprint(
+                name=name,
+                kind=shape.kind,
+                parameters=shape.parameters,
+                active_parameters=shape.active_parameters,
+                weight_bytes=weight_bytes(shape, weights["bf16"]),
+                kv=kv_bytes(shape, sixteen),
+                kv_fp8=kv_bytes(shape, eight),
+                max_context=shape.max_position,
+            )
+        )
+    return tuple(sorted(found, key=lambda model: model.weight_bytes))

@@ -1,0 +1,69 @@
+"""How the page writes numbers: with their interval, their n, their tag.
+
+Owns: the words of a figure. Knows nothing about charts.
+"""
+
+from __future__ import annotations
+
+from deploy.study.results import Figure
+
+KIB, MIB, GIB = 1024, 1024**2, 1024**3
+NAMES = {
+    "tokens/s": "tok/s",
+    "bytes": "",
+    "ratio": "",
+    "seconds": "s",
+    "s": "s",
+    "tokens": "tokens",
+}
+
+
+def number(value: float) -> str:
+    """Three or four digits that matter, thousands separated: `93,184`, `41.3`, `0.0123`."""
+    if value == int(value) and abs(value) < 1e15:
+        return f"{int(value):,}"
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def size(value: float) -> str:
+    """Bytes in the unit that suits them."""
+    for unit, name in ((GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")):
+        if abs(value) >= unit:
+            return f"{value / unit:.3g} {name}" if value / unit < 1000 else f"{value / unit:,.0f} {name}"
+    return f"{value:.0f} B"
+
+
+def percent(value: float) -> str:
+    """A share: `91 %`, `0.4 %`."""
+    return f"{value * 100:.3g} %"
+
+
+def seconds(value: float) -> str:
+    """`412 ms` or `1.24 s`."""
+    return f"{value * 1e3:.3g} ms" if abs(value) < 1 else f"{value:.3g} s"
+
+
+def amount(value: float, unit: str) -> str:
+    """A value in its unit."""
+    if unit in ("bytes", "B"):
+        return size(value)
+    if unit in ("s", "seconds"):
+        return seconds(value)
+    if unit == "share":
+        return percent(value)
+    name = NAMES.get(unit, unit)
+    return f"{number(value)} {name}".rstrip()
+
+
+def interval(figure: Figure) -> str:
+    """`[38.1, 44.6]` in the unit, or why there is none."""
+    if figure.low is None or figure.high is None:
+        return "no interval"
+    return f"[{amount(figure.low, figure.unit)}, {amount(figure.high, figure.unit)}]"
+
+
+def told(figure: Figure) -> str:
+    """All there is to say of a figure, in one line."""
+    return f"{amount(figure.value, figure.unit)} {interval(figure)}, n = {figure.n}, {figure.tag}"
