@@ -29,17 +29,27 @@ from serving.config.revisions import OWN, own_revision
 NOT_RUN = "Not run on a cluster: held against schemas only (docs/render.md)."
 
 
-def cluster_files(request: Request, target: str, engines: Sequence[Mapping[str, Any]]) -> Rendered:
-    """All files, around the objects of the engines, whose pods are `NAME-engine-0.NAME-engine` and so on."""
+def cluster_files(
+    request: Request,
+    target: str,
+    engines: Sequence[Mapping[str, Any]],
+    *,
+    answering: Mapping[str, str] | None = None,
+) -> Rendered:
+    """All files, around the objects of the engines, whose pods are `NAME-engine-0.NAME-engine` and so on.
+
+    `answering`: labels of those pods that answer HTTP, where not all of them do.
+    """
     deployment, name = request.deployment, request.deployment.name
     with_gateway = request.choices.gateway != "none"
     urls = [
         f"http://{name}-engine-{number}.{name}-engine:{ENGINE_PORT}" for number in range(deployment.replicas)
     ]
     around = [disruption_budget(name, "engine"), _reachable(name, with_gateway=with_gateway)]
-    front = edge(request, urls) if with_gateway else [service(name, "engine", ENGINE_PORT, named=name)]
+    front = edge(request, urls) if with_gateway else [_address(name, answering or {})]
     revision = own_revision(deployment) or OWN
-    monitors = [engine_monitor(name, revision, f"http://$1.{name}-engine:{ENGINE_PORT}"), load_monitor(name)]
+    called = f"http://$1.{name}-engine:{ENGINE_PORT}"
+    monitors = [engine_monitor(name, revision, called, by_pod=bool(answering)), load_monitor(name)]
     monitors += [gateway_monitor(name)] if with_gateway else []
     address = f"http://{name}-gateway:{PUBLIC_PORT}" if with_gateway else f"http://{name}:{ENGINE_PORT}"
     notes = (*(edge_notes(deployment) if with_gateway else _without_gateway(name)), *_engine_notes(request))
@@ -73,6 +83,13 @@ def shared_files(request: Request, target: str) -> dict[str, str]:
         f"{target}/rules.yaml": head(request.source, target, once, _operator()) + manifests([rules()]),
         f"{target}/dashboards.yaml": head(request.source, target, once, sidecar) + manifests(boards()),
     }
+
+
+def _address(name: str, answering: Mapping[str, str]) -> dict[str, Any]:
+    """One address for all engines, where there is no gateway."""
+    found = service(name, "engine", ENGINE_PORT, named=name)
+    found["spec"]["selector"] |= answering
+    return found
 
 
 def _reachable(name: str, *, with_gateway: bool) -> dict[str, Any]:

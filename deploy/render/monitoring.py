@@ -23,11 +23,15 @@ RELEASE = "kube-prometheus-stack"
 _OPERATOR = "monitoring.coreos.com/v1"
 
 
-def engine_monitor(name: str, revision: str, url: str) -> dict[str, Any]:
-    """Scrapes every engine. `url`: its address as the gateway calls it, with `$1` for the pod's name."""
+def engine_monitor(name: str, revision: str, url: str, *, by_pod: bool = False) -> dict[str, Any]:
+    """Scrapes every engine. `url`: its address as the gateway calls it, with `$1` for the pod's name.
+
+    `by_pod`: their Service is not ours, and only pods with the port `http` are meant.
+    """
     said = {"revision": revision, "role": "any"}
     instance = {"sourceLabels": ["__meta_kubernetes_pod_name"], "targetLabel": "instance", "replacement": url}
-    return _monitor("ServiceMonitor", name, "engine", "http", [*fixed(name, "engine", said), instance])
+    kind = "PodMonitor" if by_pod else "ServiceMonitor"
+    return _monitor(kind, name, "engine", "http", [*fixed(name, "engine", said), instance])
 
 
 def gateway_monitor(name: str) -> dict[str, Any]:

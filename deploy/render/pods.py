@@ -35,16 +35,17 @@ def engine_pod(
     *,
     command: Sequence[str],
     args: Sequence[str],
+    gpus: int | None = None,
     serves: bool = True,
 ) -> dict[str, Any]:
-    """The pod's spec. `serves`: it answers HTTP, unlike the further nodes of an engine."""
+    """The pod's spec. `gpus`: fewer than the engine's, on one of its nodes. `serves`: it answers HTTP."""
     container: dict[str, Any] = {
         "name": "engine",
         "image": engine.image,
         "command": list(command),
         "args": list(args),
         "env": environment(engine.environment, deployment.name),
-        "resources": resources(engine, deployment),
+        "resources": resources(len(engine.devices) if gpus is None else gpus, deployment),
         "volumeMounts": [
             {"name": "cache", "mountPath": CACHE},
             {"name": "shared-memory", "mountPath": "/dev/shm"},
@@ -53,6 +54,9 @@ def engine_pod(
     }
     if serves:
         container |= {"ports": [{"name": "http", "containerPort": ENGINE_PORT}], **probes(deployment)}
+    else:
+        # It has to outlive the node that answers, which drains meanwhile.
+        container["lifecycle"] = _sleep(stop_s(deployment) - STOP_MARGIN_S)
     return {
         # A Service called `vllm` would otherwise set VLLM_PORT, which vLLM takes for its own.
         "enableServiceLinks": False,
@@ -81,10 +85,10 @@ def environment(variables: Mapping[str, str], name: str) -> list[dict[str, Any]]
     ]
 
 
-def resources(engine: ContainerEngine, deployment: Deployment) -> dict[str, Any]:
+def resources(gpus: int, deployment: Deployment) -> dict[str, Any]:
     """Its GPUs; on CPU as many cores as the file gives each engine."""
-    if engine.devices:
-        return {"limits": {"nvidia.com/gpu": len(engine.devices)}}
+    if gpus:
+        return {"limits": {"nvidia.com/gpu": gpus}}
     cores = deployment.engine.cores
     if isinstance(cores, int):
         return {"requests": {"cpu": str(cores)}, "limits": {"cpu": str(cores)}}
@@ -114,8 +118,12 @@ def probes(deployment: Deployment) -> dict[str, Any]:
             "timeoutSeconds": PROBE_EVERY_S,
             "failureThreshold": max(3, math.ceil(section.stuck_after / PROBE_EVERY_S)),
         },
-        "lifecycle": {"preStop": {"exec": {"command": ["sleep", str(PRE_STOP_S)]}}},
+        "lifecycle": _sleep(PRE_STOP_S),
     }
+
+
+def _sleep(seconds: int) -> dict[str, Any]:
+    return {"preStop": {"exec": {"command": ["sleep", str(seconds)]}}}
 
 
 def one_token(model: str) -> str:
