@@ -46,6 +46,16 @@ from serving.planner.fit import Fit
 
 
 @dataclass(frozen=True, slots=True)
+class Among:
+    """What other engines these are to run among."""
+
+    revision: str
+    """What these are called, where others of the same names run."""
+    also_named: tuple[str, ...] = ()
+    """Names of models that clients use already, to which these engines are to answer too."""
+
+
+@dataclass(frozen=True, slots=True)
 class PreparedEngine:
     """One engine that could be started: its place, its command, its process."""
 
@@ -71,6 +81,8 @@ class Prepared:
     """The deployment file's folder, in which the files lie that it names."""
     fit: Fit | None = None
     """The plan of each engine; None: not planned."""
+    file: str = ""
+    """The deployment file, as an absolute path."""
 
     @property
     def context(self) -> EngineContext:
@@ -85,6 +97,7 @@ def prepare(
     *,
     allow_ineffective: bool = False,
     plan: bool = True,
+    among: Among | None = None,
 ) -> Prepared:
     """Read the file, find or make the engine environment and the models, and work out the commands.
 
@@ -92,10 +105,16 @@ def prepare(
     is wrong.
     """
     deployment, document = load_deployment(path, overrides)
-    beside = Path(path).parent
-    return prepare_loaded(
-        deployment, document, beside, console, allow_ineffective=allow_ineffective, plan=plan
+    prepared = prepare_loaded(
+        deployment,
+        document,
+        Path(path).parent,
+        console,
+        allow_ineffective=allow_ineffective,
+        plan=plan,
+        among=among,
     )
+    return replace(prepared, file=str(Path(path).absolute()))
 
 
 def prepare_loaded(
@@ -106,6 +125,7 @@ def prepare_loaded(
     *,
     allow_ineffective: bool = False,
     plan: bool = True,
+    among: Among | None = None,
 ) -> Prepared:
     """The same for a deployment that was read, or put together, before; `beside` is the folder of its files.
 
@@ -141,7 +161,7 @@ def prepare_loaded(
     for note in check_startable(deployment, document, *contexts, allow_ineffective=allow_ineffective):
         console.say(f"note: {note}")
     fit = plan_start(deployment, document, model, shared, console) if plan else None
-    launch = _Launch(deployment, document, model, place, datetime.now(UTC).strftime("%Y%m%d-%H%M%S"))
+    launch = _Launch(deployment, document, model, place, datetime.now(UTC).strftime("%Y%m%d-%H%M%S"), among)
     engines = tuple(launch.engine(context) for context in contexts)
     if any(setting.source == NO_COMPILER for setting in engines[0].command.settings):
         console.say("note: no C++ compiler was found, so engines run without torch.compile (slower)")
@@ -165,6 +185,7 @@ class _Launch:
     model: LocalModel
     place: ModelPlace
     stamp: str
+    among: Among | None
 
     def engine(self, context: EngineContext) -> PreparedEngine:
         """The command and the process of one engine, on a port that is free now."""
@@ -176,12 +197,14 @@ class _Launch:
             model_name=self.model.name,
             offline=self.model.offline,
             environment=self.place.environment,
+            also_named=self.among.also_named if self.among else (),
         )
         command = engine_command(self.deployment, self.document, placement, context)
         environ = {**os.environ, **command.environment}
         command = compilable(command, context.device, cpp_compiler(environ), environ)
         name = context.slot.name
-        log = self.place.folder.logs / f"{name}-{self.stamp}.log"
+        revision = f"-{self.among.revision}" if self.among else ""
+        log = self.place.folder.logs / f"{name}-{self.stamp}{revision}.log"
         spec = EngineSpec(name, command.argv, log, port, command.environment, command.unset)
         return PreparedEngine(context, command, spec)
 

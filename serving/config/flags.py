@@ -39,6 +39,8 @@ class Placement:
     """A folder, or a hub id."""
     model_name: str
     """What clients say."""
+    also_named: tuple[str, ...] = ()
+    """What they may say too."""
     offline: bool = True
     """All files are on this machine, so no hub is asked."""
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -132,7 +134,8 @@ def _source(document: Document, path: KeyPath) -> str:
 def _own(deployment: Deployment, document: Document, placement: Placement) -> Iterator[_Given]:
     model = _source(document, ("model",))
     yield _Given("--model", (placement.model_path,), model)
-    yield _Given("--served-model-name", (placement.model_name,), model)
+    names = dict.fromkeys((placement.model_name, *placement.also_named))
+    yield _Given("--served-model-name", tuple(names), model)
     yield _Given("--host", (LOOPBACK,), TEAPOT)
     yield _Given("--port", ("<a free port>" if placement.port is None else str(placement.port),), TEAPOT)
     drain_s = math.ceil(deployment.gateway.drain_timeout) + SHUTDOWN_MARGIN_S

@@ -187,7 +187,7 @@ class EngineApp:
             connection.write(b"0\r\n\r\n")
 
     def _models(self) -> dict[str, Any]:
-        names = dict.fromkeys([self.settings.model, *self.scripts])
+        names = dict.fromkeys([self.settings.model, *self.settings.also_named, *self.scripts])
         length = self.settings.max_model_len
         return {
             "object": "list",

@@ -34,6 +34,7 @@ class Settings:
     prefix_caching: bool = True
     max_model_len: int = 2048
     api_key: str | None = None
+    also_named: tuple[str, ...] = ()
     strict_model: bool = False
     """Whether another model's name is a 404, as with vLLM."""
     health_status: int = 200
@@ -56,7 +57,7 @@ def generated(
 ) -> Script:
     """The answer to a request, made from it alone."""
     model = body.get("model", settings.model)
-    if settings.strict_model and model != settings.model:
+    if settings.strict_model and model not in (settings.model, *settings.also_named):
         return refusal(404, f"The model `{model}` does not exist.", param="model")
     count = body.get("max_completion_tokens") or body.get("max_tokens") or DEFAULT_MAX_TOKENS
     if len(prompt) + count > settings.max_model_len:

@@ -127,7 +127,7 @@ def _parser() -> argparse.ArgumentParser:
     own.add_argument("--child", action="store_true", help="have a child process, as vLLM has its EngineCore")
     vllm = parser.add_argument_group("vLLM's flags that change something here")
     vllm.add_argument("--model", default="scripted")
-    vllm.add_argument("--served-model-name", help="any other model is then a 404")
+    vllm.add_argument("--served-model-name", nargs="+", help="any other model is then a 404")
     vllm.add_argument("--api-key", default=os.environ.get("VLLM_API_KEY"))
     vllm.add_argument("--max-model-len", type=int, default=2048)
     vllm.add_argument("--block-size", type=int, default=16)
@@ -139,7 +139,8 @@ def _parser() -> argparse.ArgumentParser:
 
 def _settings(options: argparse.Namespace) -> Settings:
     settings = Settings(
-        model=options.served_model_name or options.model,
+        model=options.served_model_name[0] if options.served_model_name else options.model,
+        also_named=tuple(options.served_model_name or ())[1:],
         ttft_s=options.ttft,
         gap_s=options.itl,
         template_tokens=options.template_tokens,
