@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import subprocess
 import sys
@@ -69,6 +70,22 @@ def test_a_misspelt_command_is_answered_with_the_right_one(capsys: pytest.Captur
 def test_no_command_prints_the_help_and_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main([]) == 2
     assert "commands:" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("brief", "collects"), [(frozenset(), True), (frozenset({"probe"}), False)])
+def test_garbage_is_looked_for_in_what_stays_up_and_not_in_what_ends_at_once(
+    monkeypatch: pytest.MonkeyPatch, brief: frozenset[str], collects: bool
+) -> None:
+    seen: list[bool] = []
+    install_command(monkeypatch, lambda args, console: seen.append(gc.isenabled()) or 0)
+    monkeypatch.setattr(cli, "BRIEF", brief)
+    assert cli.main(["probe"]) == 0
+    assert seen == [collects]
+    assert gc.isenabled()
+
+
+def test_brief_commands_are_commands() -> None:
+    assert set(cli.COMMANDS) > cli.BRIEF
 
 
 def test_an_error_is_told_on_stderr_with_its_exit_code(
