@@ -34,7 +34,7 @@ class QualityPlan:
     """The longest piece of a document that is scored in one prompt: one window, without overlap."""
     cuts: int = 3
     """Greedy prompts a document gives: its first 1/(cuts+1), 2/(cuts+1), ... of characters."""
-    answer_tokens: int = 32
+    answer_tokens: int = 24
 
     def __post_init__(self) -> None:
         if len({document.name for document in self.documents}) < len(self.documents):
