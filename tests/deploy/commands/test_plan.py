@@ -116,6 +116,8 @@ def test_an_answer_about_a_file_waits_only_for_what_reads_it(tmp_path: Path) -> 
     assert "pydantic" in found
     own = {"serving.engine.models", "serving.engine.pip", "serving.gateway", "serving.planner.compare"}
     own |= {"serving.planner.check", "serving.facts.messages", "serving.facts.metrics", "loadgen"}
+    own |= {"serving.facts.flags", "serving.modes.problems", "serving.planner.page", "deploy.prepared"}
+    own |= {"serving.engine.environments", "serving.engine.process", "ssl", "http", "urllib.request"}
     assert not found & (SERVERS | own)
 
 
