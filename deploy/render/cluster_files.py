@@ -35,6 +35,7 @@ def cluster_files(
     engines: Sequence[Mapping[str, Any]],
     *,
     answering: Mapping[str, str] | None = None,
+    notes: tuple[str, ...] = (),
 ) -> Rendered:
     """All files, around the objects of the engines, whose pods are `NAME-engine-0.NAME-engine` and so on.
 
@@ -52,7 +53,7 @@ def cluster_files(
     monitors = [engine_monitor(name, revision, called, by_pod=bool(answering)), load_monitor(name)]
     monitors += [gateway_monitor(name)] if with_gateway else []
     address = f"http://{name}-gateway:{PUBLIC_PORT}" if with_gateway else f"http://{name}:{ENGINE_PORT}"
-    notes = (*(edge_notes(deployment) if with_gateway else _without_gateway(name)), *_engine_notes(request))
+    notes += (*(edge_notes(deployment) if with_gateway else _without_gateway(name)), *_engine_notes(request))
 
     def text(found: Sequence[Mapping[str, Any]], *paragraphs: str, notes: Sequence[str] = ()) -> str:
         return head(request.source, target, *paragraphs, notes=notes) + manifests(found)

@@ -61,7 +61,8 @@ def edge_notes(deployment: Deployment) -> tuple[str, ...]:
     """What changes with a gateway on a cluster."""
     notes = [
         f"each of the {REPLICAS} gateways has its own max_in_flight, queue and keys' rates: together they let"
-        f" in {REPLICAS} times as much, and each knows only of its own requests when it chooses an engine",
+        f" in {REPLICAS} times as much",
+        "each gateway knows only of its own requests and prefixes when it chooses an engine",
         "modes are not proven: the gateway sees the engines as servers elsewhere; look at the board Levers",
     ]
     if deployment.gateway.tls is not None:

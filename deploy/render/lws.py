@@ -41,7 +41,10 @@ def render_lws(request: Request) -> Rendered:
     check_deployment(request, NAME)
     require_no_ray(request, NAME)
     nodes = _nodes(request)
-    return cluster_files(request, NAME, [_set(request, nodes)], answering=LEADERS)
+    found = parallel(request.deployment)
+    addresses = "hosts, nnodes and addresses: the pods of a group find each other"
+    notes = (addresses,) if found and found[1].node_count > 1 else ()
+    return cluster_files(request, NAME, [_set(request, nodes)], answering=LEADERS, notes=notes)
 
 
 def _nodes(request: Request) -> int:

@@ -1,0 +1,137 @@
+"""Ray Serve LLM: a configuration for `serve deploy`, with Ray's own router in front of vLLM in Ray's actors.
+
+Owns: that configuration. Knows nothing about Ray's clusters, or about our gateway.
+
+Ray starts vLLM in its own process, so flags become keyword arguments of the engine by vLLM's own spelling.
+What belongs to a server of its own (its address, how it shuts down, what it tells) is Ray's.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from deploy.render.cluster import check_deployment, device, engines, parallel
+from deploy.render.containers import CACHE, VERSIONS, ContainerEngine
+from deploy.render.engine_words import LISTENING, NAMED, Flags, flags_of
+from deploy.render.platform_files import Platform, platform_files, variables
+from deploy.render.target import Rendered, Request
+from deploy.render.yaml_text import yaml_text
+from serving.errors import UsageError
+from serving.modes.disaggregated import Disaggregated
+
+NAME = "ray"
+_SERVERS = (
+    *NAMED,
+    *LISTENING,
+    "--shutdown-timeout",
+    "--distributed-executor-backend",
+    "--enable-prompt-tokens-details",
+    "--custom-histogram-buckets",
+)
+"""Ray's own: it names the model, listens, ends, starts the ranks itself, and tells metrics in its own way."""
+_SIDE_CHANNEL = "VLLM_NIXL_SIDE_CHANNEL_"
+_CONNECTORS = ("nixl", "lmcache")
+"""What Ray Serve LLM documents for prefill and decode apart."""
+
+
+def render_ray(request: Request) -> Rendered:
+    """One application; of two configurations where prefill and decode are apart. Raises: UsageError."""
+    check_deployment(request, NAME, divided=True)
+    pair = _pair(request)
+    name = request.deployment.name
+    notes = [
+        f"vLLM {VERSIONS[device(request.deployment)]}: Ray brings the vLLM that it was built with; these"
+        " flags are of ours",
+        "the kind of GPU (accelerator_type): the deployment file has none; add it where there are several",
+        "ready on a generated token and the drain: Ray asks its replicas and ends them by its own rules",
+        "scraping: Ray tells vLLM's metrics by its own exporter, with `_` for `:`, and boards ask for `:`",
+        "slo as bounds of the engines' own histograms",
+        *_places(request),
+        "routing: Ray's router chooses, and gateway.routing means nothing to it",
+    ]
+    return platform_files(
+        request,
+        Platform(
+            target=NAME,
+            file="serve.yaml",
+            text=yaml_text(_application(request, pair)),
+            usage=(
+                "serve deploy serve.yaml, against a Ray cluster whose nodes have ray[serve,llm].\n"
+                "Ray's dashboard and ports have no keys: keep them in a network of their own."
+            ),
+            notes=tuple(notes),
+            find_url=f"with KubeRay's RayService {name} it is http://{name}-serve-svc:8000/v1",
+        ),
+    )
+
+
+def _places(request: Request) -> tuple[str, ...]:
+    found = parallel(request.deployment)
+    return ("hosts: Ray chooses the nodes of a rank",) if found and found[1].hosts else ()
+
+
+def _pair(request: Request) -> Disaggregated | None:
+    for number, mode in enumerate(request.deployment.modes):
+        if isinstance(mode, Disaggregated):
+            if mode.connector.kind not in _CONNECTORS:
+                raise UsageError(
+                    f"connector {mode.connector.kind} is not carried over to ray",
+                    where=request.document.where(("modes", number, "connector", "kind")),
+                    fix=f"use one of {', '.join(_CONNECTORS)}",
+                )
+            return mode
+    return None
+
+
+def _application(request: Request, pair: Disaggregated | None) -> dict[str, Any]:
+    found = engines(request)
+    if pair is None:
+        builder = "build_openai_app"
+        args: dict[str, Any] = {"llm_configs": [_config(request, found[0], request.deployment.replicas)]}
+    else:
+        builder = "build_pd_openai_app"
+        prefill = next(engine for engine in found if engine.role == "prefill")
+        args = {
+            "prefill_config": _config(request, prefill, pair.prefill),
+            "decode_config": _config(request, found[-1], pair.decode),
+        }
+    application = {
+        "name": request.deployment.name,
+        "route_prefix": "/",
+        "import_path": f"ray.serve.llm:{builder}",
+        "args": args,
+    }
+    return {"applications": [application]}
+
+
+def _config(request: Request, engine: ContainerEngine, replicas: int) -> dict[str, Any]:
+    model = request.deployment.model
+    own = variables(engine.environment, CACHE)
+    env = {key: value for key, value in own.items() if not key.startswith(_SIDE_CHANNEL)}
+    return {
+        "model_loading_config": {"model_id": model, "model_source": model},
+        "engine_kwargs": _arguments(flags_of(engine, without=_SERVERS)),
+        "deployment_config": {"num_replicas": replicas},
+        "runtime_env": {"env_vars": env},
+    }
+
+
+def _arguments(flags: Flags) -> dict[str, Any]:
+    """Flags as vLLM's own names of them in Python, with values of their own kinds."""
+    found: dict[str, Any] = {}
+    for flag, words in flags:
+        name = flag.removeprefix("--")
+        off = not words and name.startswith("no-")
+        key = (name.removeprefix("no-") if off else name).replace("-", "_")
+        values = [_value(word) for word in words]
+        found[key] = values if len(values) > 1 else values[0] if values else not off
+    return found
+
+
+def _value(word: str) -> Any:
+    """A number, object or list as such; anything else is a word."""
+    try:
+        return json.loads(word)
+    except json.JSONDecodeError:
+        return word
