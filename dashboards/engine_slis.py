@@ -141,6 +141,10 @@ ENGINE_SLIS: tuple[Sli, ...] = (
         help="Mean output of requests that finished.", query=_mean("request_generation_tokens"),
     ),
     Sli(
+        key="asked_length", title="Length asked for", unit="tokens", better="neither",
+        help="Mean max_tokens of requests that finished.", query=_mean("request_max_tokens"),
+    ),
+    Sli(
         key="engine_output_tokens", title="Output tokens of engines", unit="tokens/s", better="higher",
         help="Tokens that engines made, also for clients that left.", query=_rate("generation_tokens"),
     ),

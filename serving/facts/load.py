@@ -100,6 +100,12 @@ def load_metrics() -> Mapping[str, Metric]:
 
 
 @cache
+def rollout_metrics() -> Mapping[str, Metric]:
+    """The metrics that are exposed of a rollout, by a short name."""
+    return _metrics("rollout")
+
+
+@cache
 def histogram_buckets() -> Mapping[str, tuple[float, ...]]:
     """vLLM's default bucket bounds in seconds by the family that `--custom-histogram-buckets` names."""
     return {name: tuple(row["bounds"]) for name, row in _table("metrics")["buckets"].items()}

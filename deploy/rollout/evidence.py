@@ -1,0 +1,190 @@
+"""What a gate judges by: counters at both ends of a window, and what lies between.
+
+Owns: the shapes, and how two readings become one side of a comparison. Knows nothing about who was asked for
+the numbers, or what is good. What is absent stays absent: it is never 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from itertools import pairwise
+from typing import Any, Literal
+
+from deploy.rollout.statistics import Moments
+
+Values = Mapping[str, float]
+"""By the values of the labels that are kept apart, joined by `|`; by the empty text where none are."""
+Standing = Literal["pass", "fail", "inconclusive"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """All counts of a revision at one moment (Unix seconds), by their keys in `queries.COUNTS`."""
+
+    at_s: float
+    revision: str
+    counts: Mapping[str, Values]
+
+    def to_json(self) -> dict[str, Any]:
+        """The reading as a JSON document."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """How many values lie up to each bound and above the one before, and the sum of all of them."""
+
+    bounds: tuple[float, ...]
+    counts: tuple[float, ...]
+    total: float
+
+    @property
+    def n(self) -> float:
+        """How many values."""
+        return math.fsum(self.counts)
+
+    def moments(self) -> Moments:
+        """The mean is exact; the deviation is that of values spread evenly within their buckets."""
+        n = self.n
+        if n == 0:
+            return Moments(0.0, 0.0, 0.0)
+        first, second, low = 0.0, 0.0, 0.0
+        for bound, count in zip(self.bounds, self.counts, strict=True):
+            high = bound if math.isfinite(bound) else max(2 * low, 1.0)
+            first += count * (low + high) / 2
+            second += count * (low * low + low * high + high * high) / 3
+            low = high
+        variance = max(0.0, second / n - (first / n) ** 2)
+        return Moments(n, self.total / n, math.sqrt(variance))
+
+    def above(self, bound: float) -> float:
+        """How many values are above one of the bounds."""
+        return math.fsum(count for at, count in zip(self.bounds, self.counts, strict=True) if at > bound)
+
+    def quantile(self, q: float) -> float | None:
+        """Where a share of q lies below, taken as even within a bucket; None of nothing."""
+        wanted, so_far, low = q * self.n, 0.0, 0.0
+        for bound, count in zip(self.bounds, self.counts, strict=True):
+            if count and so_far + count >= wanted:
+                return low + (bound - low) * (wanted - so_far) / count if math.isfinite(bound) else low
+            so_far, low = so_far + count, bound
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """What one revision did within a window. A histogram is None where nobody told one."""
+
+    revision: str
+    requests: Values = field(default_factory=dict)
+    """By `path|outcome`, of requests that make an engine work."""
+    failed_tries: float = 0.0
+    judged: Values = field(default_factory=dict)
+    """By `slo|met`."""
+    first_byte: Histogram | None = None
+    tpot: Histogram | None = None
+    finished: Values = field(default_factory=dict)
+    """By reason, as engines tell."""
+    prompt_tokens: Histogram | None = None
+    asked_tokens: Histogram | None = None
+    """`max_tokens` of requests."""
+    answer_tokens: Histogram | None = None
+
+    @property
+    def n(self) -> int:
+        """Requests that ended, however."""
+        return round(math.fsum(self.requests.values()))
+
+    def ended(self, *outcomes: str) -> int:
+        """Requests that ended in one of these ways."""
+        return round(math.fsum(n for key, n in self.requests.items() if key.rpartition("|")[2] in outcomes))
+
+    def missed(self, slo: str) -> tuple[int, int]:
+        """Requests that missed an objective, and those that were judged by it."""
+        missed, met = (round(self.judged.get(f"{slo}|{word}", 0.0)) for word in ("false", "true"))
+        return missed, missed + met
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Health:
+    """How the canary's engines are. `None`: not known."""
+
+    failures: float | None
+    """How often they crashed, hung or could not be proven since they were started."""
+    ready: int | None
+    engines: int
+    modes: Mapping[str, bool | None] = field(default_factory=dict)
+    """Those asked for, and whether each is in effect."""
+    memory_bytes: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    """Of each engine, evenly over the window, oldest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """What the comparison of answers said (`deploy/study/quality_compare.judge`)."""
+
+    outcome: Standing
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """All that one look sees. The window is in Unix seconds."""
+
+    start_s: float
+    end_s: float
+    canary: Side
+    baseline: Side | None
+    """None: there never was one."""
+    concurrent: bool
+    """Whether the baseline had its requests at the same time. If not, its latencies say nothing."""
+    health: Health
+    targets: Values = field(default_factory=dict)
+    """The share of requests that is to meet each objective, by its name."""
+    quality: Quality | None = None
+    """None: not asked for."""
+
+
+class Broken(ValueError):
+    """Counters went backwards within the window: something was started anew, and it has to begin again."""
+
+
+def side(start: Reading, end: Reading) -> Side:
+    """What happened between two readings of a revision. A counter that was not there yet counts from 0.
+
+    Raises: Broken.
+    """
+    counted = {key: _difference(start, end, key) for key in end.counts if key not in GAUGES}
+    return Side(
+        revision=end.revision,
+        requests=counted.get("requests", {}),
+        failed_tries=math.fsum(counted.get("failed_tries", {}).values()),
+        judged=counted.get("judged", {}),
+        finished=counted.get("finished", {}),
+        **{name: _histogram(counted, name) for name in HISTOGRAMS},
+    )
+
+
+HISTOGRAMS = ("first_byte", "tpot", "prompt_tokens", "asked_tokens", "answer_tokens")
+GAUGES = ("ready", "targets", "memory", "failures")
+"""Read as they are at the end. Failures are among them: every one since the engine's start counts."""
+
+
+def _difference(start: Reading, end: Reading, key: str) -> dict[str, float]:
+    before = start.counts.get(key, {})
+    found = {labels: value - before.get(labels, 0.0) for labels, value in end.counts[key].items()}
+    if any(value < 0 for value in found.values()) or not before.keys() <= found.keys():
+        raise Broken(f"{key} of {end.revision} went backwards between {start.at_s:.0f} and {end.at_s:.0f}")
+    return found
+
+
+def _histogram(counted: Mapping[str, Values], name: str) -> Histogram | None:
+    buckets = sorted((float(bound), count) for bound, count in counted.get(f"{name}_bucket", {}).items())
+    if not buckets:
+        return None
+    cumulative = [0.0, *(count for _, count in buckets)]
+    counts = tuple(max(0.0, b - a) for a, b in pairwise(cumulative))
+    total = math.fsum(counted.get(f"{name}_sum", {}).values())
+    return Histogram(tuple(bound for bound, _ in buckets), counts, total)

@@ -1,0 +1,196 @@
+"""Checks of shares: of requests that failed, were left, were slow, or ended for another reason.
+
+Owns: which share is judged how. Knows nothing about how counts were read.
+
+With a baseline at the same time a share fails by Fisher's exact test and passes by Newcombe's interval of the
+difference. Without one it is held against what the baseline had before, by the exact binomial tail and
+Wilson's interval.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from deploy.rollout.evidence import Histogram, Side
+from deploy.rollout.finding import MATERIAL, Asked, Finding
+from deploy.rollout.statistics import beyond_p, excess_p, normal_point
+from loadgen.stats.differences import of_ratios
+from loadgen.stats.intervals import wilson
+
+Part = tuple[int, int]
+"""Hits, and of how many."""
+_TAIL = 0.05
+"""The tail of latencies: what about this share of requests is slower than."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """A share on both sides. `limit`: the difference that has to be excluded."""
+
+    what: str
+    canary: Part
+    baseline: Part
+    limit: float
+    allowed: float | None = None
+    """What was promised to be the most: above it no excess is too small to fail."""
+
+
+def errors(asked: Asked) -> Finding:
+    """Requests that the engine failed or that took too long."""
+    return _ended(asked, asked.gates.errors, "failed", "upstream_error", "timeout", "error")
+
+
+def aborts(asked: Asked) -> Finding:
+    """Requests whose client left first."""
+    return _ended(asked, asked.gates.aborts, "were left by their client", "client_gone")
+
+
+def failed_tries(asked: Asked) -> Finding:
+    """Tries that failed before the client got anything, so that another engine had to make them good."""
+
+    def part(side: Side) -> Part:
+        failed = round(side.failed_tries)
+        return failed, side.n + failed
+
+    return _of_sides(asked, part, asked.gates.failed_tries, "tries had to be made good")
+
+
+def missed(slo: str) -> Callable[[Asked], Finding]:
+    """Requests that missed an objective, of those judged by it."""
+
+    def check(asked: Asked) -> Finding:
+        target = asked.evidence.targets.get(slo)
+        if target is None:
+            return Finding("NOT JUDGED", f"no objective for {slo}")
+        allowed = 1 - target
+        part = lambda side: side.missed(slo)  # noqa: E731 - a name for it says less
+        return _of_sides(asked, part, asked.gates.missed, f"missed the objective for {slo}", allowed)
+
+    return check
+
+
+def tail(which: str) -> Callable[[Asked], Finding]:
+    """Requests slower than a bucket's bound above which about 5 % of both sides' lie.
+
+    At a bound shares are exact, where a quantile is a guess between two bounds. The bound is chosen by both
+    sides together, so the choice favours neither.
+    """
+
+    def check(asked: Asked) -> Finding:
+        evidence = asked.evidence
+        if not evidence.concurrent or evidence.baseline is None:
+            return Finding("NOT JUDGED", "no baseline under the same load at the same time")
+        canary, baseline = getattr(evidence.canary, which), getattr(evidence.baseline, which)
+        if canary is None or baseline is None or canary.bounds != baseline.bounds:
+            return _absent(canary, baseline)
+        bound = _tail_bound(canary, baseline)
+        parts = [(round(side.above(bound)), round(side.n)) for side in (canary, baseline)]
+        found = judged(asked, Shares(f"took over {bound:g} s", *parts, limit=asked.gates.tail))
+        p95s = {"p95_s": canary.quantile(0.95), "baseline_p95_s": baseline.quantile(0.95)}
+        return replace(found, numbers={**found.numbers, **p95s})
+
+    return check
+
+
+def finish_reasons(asked: Asked) -> Finding:
+    """Why answers ended: of each reason, as much more of it as less of it."""
+    canary, baseline = asked.evidence.canary, asked.evidence.baseline
+    if baseline is None or not (canary.finished or baseline.finished):
+        return Finding("NOT JUDGED", "engines told no reasons, or there is no baseline")
+    reasons = sorted({*canary.finished, *baseline.finished} - {"abort"})
+    totals = [
+        round(math.fsum(side.finished.get(reason, 0) for reason in reasons)) for side in (canary, baseline)
+    ]
+    findings = []
+    for reason in reasons:
+        hits = [round(side.finished.get(reason, 0)) for side in (canary, baseline)]
+        for what, counts in (
+            (f"ended by {reason}", hits),
+            (f"ended otherwise than by {reason}", [n - k for n, k in zip(totals, hits, strict=True)]),
+        ):
+            parts = list(zip(counts, totals, strict=True))
+            findings.append(judged(asked, Shares(what, *parts, limit=asked.gates.finish_reasons)))
+    return worst(findings)
+
+
+def judged(asked: Asked, shares: Shares) -> Finding:
+    """The verdict on one share."""
+    (hits, n), (base_hits, base_n) = shares.canary, shares.baseline
+    if n == 0 and base_n == 0:
+        return Finding("NOT JUDGED", f"neither had requests that could have: {shares.what}")
+    if n == 0 or base_n == 0:
+        return Finding("INCONCLUSIVE", f"one side had no requests that could have: {shares.what}")
+    share, base = hits / n, base_hits / base_n
+    numbers: dict[str, float | None] = {
+        "hits": hits, "n": n, "baseline_hits": base_hits, "baseline_n": base_n, "limit": shares.limit,
+    }  # fmt: skip
+    why = f"{_percent(share)} of {n} {shares.what}, {_percent(base)} of {base_n} of the baseline's"
+    concurrent = asked.evidence.concurrent
+    numbers["p"] = p = _p(shares, concurrent)
+    broken = shares.allowed is not None and base <= shares.allowed < share
+    if p < asked.look.fail_tail and (broken or share - base > MATERIAL * shares.limit):
+        return Finding("FAIL", f"{why}; by chance with p = {p:.2g}", numbers)
+    if asked.look.pass_tail is None:
+        return Finding("INCONCLUSIVE", f"{why}; too early to pass", numbers)
+    numbers["difference_at_most"] = high = _at_most(shares, asked.look.pass_tail, concurrent)
+    told = f"{why}; at most {_percent(high)} more, and the gate is {_percent(shares.limit)}"
+    return Finding("PASS" if high < shares.limit else "INCONCLUSIVE", told, numbers)
+
+
+def worst(findings: Iterable[Finding]) -> Finding:
+    """The finding that decides."""
+    order = ("FAIL", "INCONCLUSIVE", "PASS", "NOT JUDGED")
+    return min(findings, key=lambda found: order.index(found.answer))
+
+
+def _p(shares: Shares, concurrent: bool) -> float:
+    (hits, n), (base_hits, base_n) = shares.canary, shares.baseline
+    if concurrent:
+        return excess_p(hits, n, base_hits, base_n)
+    before = max(base_hits / base_n, shares.allowed or 0.0)
+    return beyond_p(hits, n, min(0.999, before + MATERIAL * shares.limit))
+
+
+def _at_most(shares: Shares, chance: float, concurrent: bool) -> float:
+    """The most that the canary's share may be above the baseline's."""
+    if concurrent:
+        difference = of_ratios(shares.baseline, shares.canary, chance)
+        return 1.0 if difference is None else difference[1]
+    base_hits, base_n = shares.baseline
+    interval = wilson(*shares.canary, z=normal_point(chance))
+    return (1.0 if interval is None else interval[1]) - max(base_hits / base_n, shares.allowed or 0.0)
+
+
+def _ended(asked: Asked, limit: float, what: str, *outcomes: str) -> Finding:
+    return _of_sides(asked, lambda side: (side.ended(*outcomes), side.n), limit, f"requests {what}")
+
+
+def _of_sides(
+    asked: Asked, part: Callable[[Side], Part], limit: float, what: str, allowed: float | None = None
+) -> Finding:
+    baseline = asked.evidence.baseline
+    if baseline is None:
+        return Finding("NOT JUDGED", "there is no baseline to compare with")
+    return judged(asked, Shares(what, part(asked.evidence.canary), part(baseline), limit, allowed))
+
+
+def _tail_bound(canary: Histogram, baseline: Histogram) -> float:
+    n = canary.n + baseline.n
+    shares = (
+        {bound: (canary.above(bound) + baseline.above(bound)) / n for bound in canary.bounds[:-1]}
+        if n
+        else {}
+    )
+    return min(shares, key=lambda bound: abs(shares[bound] - _TAIL), default=math.inf)
+
+
+def _absent(canary: Histogram | None, baseline: Histogram | None) -> Finding:
+    if canary is None and baseline is None:
+        return Finding("NOT JUDGED", "nobody told it of either side")
+    return Finding("INCONCLUSIVE", "it was told of one side only, or by other buckets")
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:.3g} %"
