@@ -45,13 +45,16 @@ COMMANDS: dict[str, Command] = {
     "modes": Command("deploy.commands.modes", "every mode, the flags it becomes, where it works"),
     "flags": Command("deploy.commands.flags", "the argv and environment of every engine, with their sources"),
     "plan": Command("deploy.commands.plan", "does it fit, for how many users, how fast, and what would help"),
+    "study": Command("deploy.commands.study", "measure levers on this machine, each against a control"),
     "dashboards": Command("deploy.commands.dashboards", "make, check, draw and push boards and alerts"),
     "diagnose": Command("deploy.commands.diagnose", "what binds a deployment, and which lever comes next"),
     "render": Command("deploy.commands.render", "the deployment as docker-compose and others"),
     "keys": Command("deploy.commands.keys", "make, list and remove the API keys of a gateway"),
 }  # fmt: skip
 BRIEF = frozenset({"flags", "keys", "modes", "plan", "render"})
-"""Commands that answer and end: looking for garbage would take them longer than what that frees."""
+"""Commands that answer and end, without an engine: looking for garbage would cost them more than it frees."""
+PLUGINS = "PYDANTIC_DISABLE_PLUGINS"
+"""Unless this is set, pydantic searches every installed package for plugins. Engines would inherit it."""
 
 EPILOG = """exit codes: 0 ok; 1 failed; 2 wrong usage or wrong file; 3 measurement invalid or inconclusive;
 130/143 after SIGINT/SIGTERM. `teapot COMMAND --help` shows a command's options with defaults and units."""
@@ -124,10 +127,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     if command is None:
         return _unknown(words[0])
     gc.disable()
+    plugins = os.environ.get(PLUGINS)
+    if words[0] in BRIEF:
+        os.environ.setdefault(PLUGINS, "__all__")
     try:
         return _run(words[0], command, words[1:])
     finally:
         gc.enable()
+        if plugins is None:
+            os.environ.pop(PLUGINS, None)
 
 
 def _run(name: str, command: Command, words: Sequence[str]) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import gc
 import json
+import os
 import subprocess
 import sys
 from importlib import import_module
@@ -82,6 +83,23 @@ def test_garbage_is_looked_for_in_what_stays_up_and_not_in_what_ends_at_once(
     assert cli.main(["probe"]) == 0
     assert seen == [collects]
     assert gc.isenabled()
+
+
+@pytest.mark.parametrize("said", [None, "logfire"])
+def test_plugins_of_pydantic_are_looked_for_only_by_commands_that_may_start_engines(
+    monkeypatch: pytest.MonkeyPatch, said: str | None
+) -> None:
+    seen: list[str | None] = []
+    install_command(monkeypatch, lambda args, console: seen.append(os.environ.get(cli.PLUGINS)) or 0)
+    if said is None:
+        monkeypatch.delenv(cli.PLUGINS, raising=False)
+    else:
+        monkeypatch.setenv(cli.PLUGINS, said)
+    for brief in (frozenset({"probe"}), frozenset[str]()):
+        monkeypatch.setattr(cli, "BRIEF", brief)
+        assert cli.main(["probe"]) == 0
+        assert os.environ.get(cli.PLUGINS) == said
+    assert seen == [said or "__all__", said]
 
 
 def test_brief_commands_are_commands() -> None:
