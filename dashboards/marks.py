@@ -25,6 +25,10 @@ class Kind(StrEnum):
     """A load run begins; and, from its begin to its end, what came of it."""
     STAGE = "stage"
     """A stage of a load run begins."""
+    STUDY = "study"
+    """A study begins or ends, or one of its arms starts."""
+    CELL = "cell"
+    """A cell of a study begins: one workload sent to one arm."""
     VERDICT = "verdict"
     """A gate has decided on a revision."""
 

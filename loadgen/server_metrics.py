@@ -160,6 +160,17 @@ def server_view(samples: Iterable[ServerSample]) -> ServerView | None:
     )
 
 
+def increases(samples: Iterable[ServerSample]) -> dict[str, float]:
+    """By how much each counter grew over the measured phase, over all URLs, by its name; one label in braces.
+
+    Empty where the servers were not read at the two edges; what restarted in between is left out.
+    """
+    spans = _spans([sample for sample in samples if sample.error is None])
+    names = sorted({name for span in spans for name in span.after.series if name not in GAUGES})
+    grew = {name: _grew(spans, name) for name in names}
+    return {name: value for name, value in grew.items() if value is not None}
+
+
 @dataclass(frozen=True, slots=True)
 class _Span:
     """One server's samples from its first edge to its last, in the order of time."""

@@ -54,7 +54,7 @@ class Ratio:
     measure: str
     figure: Figure
     paired: bool
-    """Whether blocks were divided one by one; else (`hold`) too, but within two starts only."""
+    """Whether the two of a block ran near in time, each in a start of its own; not so with `hold`."""
     better: bool | None
     """True: the interval lies on the better side of 1; False: on the worse; None: it holds 1, there is no
     interval, or the measure has no better side."""
@@ -78,6 +78,8 @@ class Prediction:
     held: bool | None
     """Whether the prediction lies in the measured interval; exact counts: whether they are equal. None: no
     interval."""
+    over_workload: str | None = None
+    """Within an arm: the workload that this one is divided by."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +132,9 @@ class Summary:
     quality: tuple[Mapping[str, Any], ...] = ()
     """Verdicts of `deploy.study.quality`, one an arm, as JSON."""
     notes: tuple[str, ...] = ()
-    """What limits the whole: one repeat, held starts, invalid cells."""
+    """What limits the whole: one repeat, held starts."""
+    doubts: tuple[str, ...] = ()
+    """Cells whose load run is not valid, with its reasons; they are counted all the same."""
     cost: Mapping[str, float] = field(default_factory=dict)
     """`starts`, `cells`, `wall_s`, `start_mean_s`, `estimated_s`."""
     versions: Mapping[str, str] = field(default_factory=dict)

@@ -1,0 +1,154 @@
+"""From a study's folder to its summary, as often as wanted.
+
+Owns: what is read for it, and what limits the whole. Knows nothing about running: it reruns on any folder,
+also on one whose study was broken off.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from itertools import pairwise
+from typing import Any
+
+from deploy.study.folder import StudyFolder
+from deploy.study.journal import Journal
+from deploy.study.measures import Seen
+from deploy.study.predict import Found, predictions
+from deploy.study.quality_compare import compare
+from deploy.study.quality_record import QualityRecord
+from deploy.study.results import Summary
+from deploy.study.rows import QUALITY, QUALITY_AGAIN, CellRow, Design, StartRow
+from deploy.study.summarize import arms_of, missing_of, ratios_of, rows_of, values_of
+from deploy.study.words import words
+from serving.errors import TeapotError
+
+MOST_DOUBTS = 10
+
+
+def conclude(folder: StudyFolder) -> Summary:
+    """Write summary.json from the rows that are there. Raises: UsageError where one cannot be read."""
+    summary = summarize_folder(folder)
+    folder.write_summary(summary)
+    return summary
+
+
+def summarize_folder(folder: StudyFolder) -> Summary:
+    """Work out the summary of what is in the folder. Raises: UsageError."""
+    design = folder.design()
+    starts, cells = folder.starts(design), folder.cells(design)
+    seen = list(_seen(folder, design, starts, cells))
+    values = values_of(design, starts, seen)
+    rows, ratios = rows_of(values), ratios_of(design, values)
+    quality, trouble = _quality(folder, design, cells)
+    summary = Summary(
+        name=design.name,
+        title=design.title,
+        control=design.control,
+        repeats=design.repeats,
+        hold=design.hold,
+        complete=len(cells) == len(design.cells) or _all_tried(design, starts, cells),
+        arms=arms_of(design, starts, cells),
+        workloads=design.workloads,
+        rows=rows,
+        ratios=ratios,
+        predictions=predictions(Found(design, values, rows, ratios)),
+        missing=tuple(missing_of(design, starts, cells)),
+        quality=quality,
+        notes=(*_notes(design), *trouble),
+        doubts=tuple(_doubts(cells)),
+        cost=_cost(folder, design, starts, cells),
+        versions=design.versions,
+        machine=design.machine,
+        seed=design.seed,
+    )
+    return replace(summary, words=words(summary))
+
+
+def _seen(
+    folder: StudyFolder, design: Design, starts: Sequence[StartRow], cells: Sequence[CellRow]
+) -> Iterator[Seen]:
+    """The cells that count: done, with a load run."""
+    lives = {row.start: row for row in starts}
+    for row in cells:
+        summary = folder.load_summary(row) if row.state == "done" else None
+        if summary is not None:
+            yield Seen(row, design.arm(row.arm), lives.get(row.start), summary)
+
+
+def _all_tried(design: Design, starts: Sequence[StartRow], cells: Sequence[CellRow]) -> bool:
+    """Every cell has a row, or its start has failed."""
+    tried = {row.cell for row in cells}
+    failed = {row.start for row in starts if row.state == "failed"}
+    return all(cell.id in tried or cell.start in failed for cell in design.cells)
+
+
+def _quality(
+    folder: StudyFolder, design: Design, cells: Sequence[CellRow]
+) -> tuple[tuple[Mapping[str, Any], ...], list[str]]:
+    """Each arm's verdict against the control, and what kept one from being reached."""
+    records: dict[tuple[str, str], QualityRecord] = {}
+    for row in cells:
+        asked = row.workload in (QUALITY, QUALITY_AGAIN) and row.state == "done"
+        told = folder.quality(row) if asked else None
+        if told is not None:
+            records[row.arm, row.workload] = QualityRecord.from_json(told)
+    control, again = (records.get((design.control, name)) for name in (QUALITY, QUALITY_AGAIN))
+    if control is None or again is None:
+        return (), ["quality was not compared: the control was not asked twice"] if records else []
+    found, trouble = [], []
+    for arm in design.arms:
+        record = again if arm.name == design.control else records.get((arm.name, QUALITY))
+        if record is None:
+            continue
+        try:
+            verdict = compare(record, control, again).to_json()
+        except TeapotError as error:
+            trouble.append(f"the quality of {arm.name} was not compared: {error}")
+            continue
+        found.append({**verdict, "against": verdict["arm"], "arm": arm.name, "block": 1})
+    return tuple(found), trouble
+
+
+def _notes(design: Design) -> Iterator[str]:
+    if design.repeats == 1:
+        yield "one repeat: values have no intervals, and nothing is told from chance"
+    if design.hold and design.repeats > 1:
+        yield (
+            "engines were held: an arm's repeats share one start, so an interval does not hold what differs"
+            " from start to start"
+        )
+
+
+def _doubts(cells: Sequence[CellRow]) -> Iterator[str]:
+    wrong = [row for row in cells if row.valid is False]
+    for row in wrong[:MOST_DOUBTS]:
+        yield f"{row.cell}: {'; '.join(row.reasons)}"
+    if len(wrong) > MOST_DOUBTS:
+        yield f"{len(wrong) - MOST_DOUBTS} more"
+
+
+def _cost(
+    folder: StudyFolder, design: Design, starts: Sequence[StartRow], cells: Sequence[CellRow]
+) -> dict[str, float]:
+    took = [row.took_s for row in starts if row.took_s is not None]
+    cost = {
+        "starts": float(len(starts)),
+        "cells": float(len(cells)),
+        "estimated_s": design.estimate.total_s,
+        "wall_s": _wall_s(Journal(folder.journal_path)),
+    }
+    return {**cost, "start_mean_s": statistics.fmean(took)} if took else cost
+
+
+def _wall_s(journal: Journal) -> float:
+    """Of all sittings: from each begin or resumption to the last event before the next."""
+    sittings: list[list[datetime]] = []
+    for event in journal.events():
+        at = datetime.fromisoformat(str(event["at"]))
+        if str(event["event"]).startswith("study-") or not sittings:
+            sittings.append([])
+        sittings[-1].append(at)
+    return sum((after - before).total_seconds() for s in sittings for before, after in pairwise(s))

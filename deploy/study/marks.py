@@ -1,0 +1,49 @@
+"""What a study has marked on the boards.
+
+Owns: which Grafana that is, and how starts and cells become marks. Knows nothing about how a study is run.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+from dashboards.marks import Kind, Mark
+from deploy.grafana_token import VARIABLE, token
+from deploy.load_marking import GIVEN_UP_AFTER_S, URL_VARIABLE
+from deploy.study.run import Marker, What
+
+_KINDS: Mapping[What, Kind] = {"study": Kind.STUDY, "start": Kind.STUDY, "cell": Kind.CELL}
+
+
+def mark_of(what: What, text: str, at_s: float, deployment: str | None) -> Mark:
+    """A moment of a study as a mark."""
+    return Mark(_KINDS[what], text, at_s, deployment=deployment)
+
+
+@contextmanager
+def marked_study(
+    url: str | None,
+    name: str,
+    say: Callable[[str], None],
+    environ: Mapping[str, str] = os.environ,
+    clock: Callable[[], float] = time.time,
+) -> Iterator[Marker]:
+    """What a study tells its moments, for the length of a `with`; without a Grafana nobody hears of them.
+
+    Raises: UsageError where a Grafana is given and its address or token is wrong.
+    """
+    chosen = url or environ.get(URL_VARIABLE)
+    if chosen is None or (url is None and VARIABLE not in environ):
+        yield lambda what, text: None
+        return
+    # Only here: requests takes long to import.
+    from dashboards.annotations import Annotations, to_grafana
+
+    annotations = Annotations(to_grafana(chosen, token(None, environ)), say)
+    try:
+        yield lambda what, text: annotations.note(mark_of(what, f"{name}: {text}", clock(), None))
+    finally:
+        annotations.close(GIVEN_UP_AFTER_S)

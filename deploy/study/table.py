@@ -1,0 +1,107 @@
+"""A study's summary for a terminal: what is looked at first, with bars; then sentences.
+
+Owns: the columns and the bars. Knows nothing about how anything was measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from deploy.study.measures import BY_NAME
+from deploy.study.results import ArmResult, Figure, Ratio, Summary
+
+COLUMNS = ("output_tokens_per_s", "tokens_per_s_per_user", "ttft_p50_s", "tpot_p50_s")
+BAR = 20
+"""Characters of the longest bar."""
+_NONE = "-"
+
+
+def table(summary: Summary) -> str:
+    """Everything, as lines."""
+    lines = [*_head(summary), ""]
+    for workload in summary.workloads:
+        lines += [*_workload(summary, workload), ""]
+    lines += [*_predicted(summary)]
+    lines += [f"- {text}" for text in summary.words]
+    lines += [f"note: {note}" for note in summary.notes]
+    lines += [f"not valid: {doubt}" for doubt in summary.doubts]
+    return "\n".join(lines)
+
+
+def _head(summary: Summary) -> Iterator[str]:
+    state = "complete" if summary.complete else "not complete"
+    yield f"study {summary.name}: {state}; control {summary.control}, {summary.repeats} repeats" + (
+        ", engines held" if summary.hold else ""
+    )
+    width = max(len(arm.name) for arm in summary.arms)
+    for arm in summary.arms:
+        tokens = summary.find("kv_cache_tokens", arm=arm.name)
+        shown = "" if tokens is None else f"  {tokens.figure.value:>11,.0f} KV tokens"
+        yield f"  {arm.name:<{width}}  {arm.state:<11}{shown}{_modes(arm)}"
+
+
+def _modes(arm: ArmResult) -> str:
+    words = {True: "in effect", False: "NOT IN EFFECT", None: "cannot tell"}
+    told = ", ".join(f"{mode['kind']} {words[mode['in_effect']]}" for mode in arm.modes)
+    return f"  {told}" if told else ""
+
+
+def _workload(summary: Summary, workload: str) -> Iterator[str]:
+    rates = {row.arm: row for row in summary.of("output_tokens_per_s", workload)}
+    if not rates:
+        yield f"{workload}: nothing was measured"
+        return
+    most = max(row.figure.value for row in rates.values())
+    width = max(len(name) for name in (*rates, workload))
+    heads = [BY_NAME[name].title for name in COLUMNS]
+    yield f"{workload:<{width}}  {'':<{BAR}}  {heads[0] + ' tok/s':>24}  {'x control':>20}  " + "  ".join(
+        f"{head:>10}" for head in heads[1:]
+    )
+    for arm, row in rates.items():
+        bar = "█" * round(BAR * row.figure.value / most) if most else ""
+        ratio = summary.ratio("output_tokens_per_s", arm=arm, workload=workload)
+        cells = [_cell(summary, name, arm, workload) for name in COLUMNS[1:]]
+        yield (
+            f"{arm:<{width}}  {bar:<{BAR}}  {_interval(row.figure):>24}  {_ratio(ratio):>20}  "
+            + "  ".join(f"{cell:>10}" for cell in cells)
+        )
+
+
+def _cell(summary: Summary, measure: str, arm: str, workload: str) -> str:
+    row = summary.find(measure, arm=arm, workload=workload)
+    if row is None:
+        return _NONE
+    value = row.figure.value
+    return f"{value * 1e3:,.0f} ms" if row.figure.unit == "s" else f"{value:,.1f}"
+
+
+def _interval(figure: Figure) -> str:
+    bounds = "" if figure.low is None or figure.high is None else f" [{figure.low:,.1f}, {figure.high:,.1f}]"
+    return f"{figure.value:,.1f}{bounds}"
+
+
+def _ratio(ratio: Ratio | None) -> str:
+    if ratio is None:
+        return _NONE
+    figure = ratio.figure
+    bounds = "" if figure.low is None or figure.high is None else f" [{figure.low:.2f}, {figure.high:.2f}]"
+    mark = {True: " +", False: " -", None: ""}[ratio.better]
+    return f"{figure.value:.2f}x{bounds}{mark}"
+
+
+def _predicted(summary: Summary) -> Sequence[str]:
+    if not summary.predictions:
+        return []
+    lines = ["predicted  measured                 off   held"]
+    held = {True: "yes", False: "NO", None: "?"}
+    for one in summary.predictions:
+        bounds = f"{one.measured.value:.2f}x"
+        if one.measured.low is not None and one.measured.high is not None:
+            bounds += f" [{one.measured.low:.2f}, {one.measured.high:.2f}]"
+        under = "" if one.workload is None else f" under {one.workload}"
+        over = one.over_workload or one.over
+        what = f"{one.arm}{under} over {over}: {BY_NAME[one.measure].title}, {one.tag}"
+        lines.append(
+            f"{one.predicted:>8.2f}x  {bounds:<22}  {one.error_ratio:>+5.0%}  {held[one.held]:<4}  {what}"
+        )
+    return [*lines, ""]
