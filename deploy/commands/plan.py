@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from deploy.commands.argument_types import count, positive, share, size
+from deploy.plan_fleet import add_options, plan_fleet, refuse_without_fleet
 from deploy.plan_inputs import measured, read_shape
 from deploy.planning import VERSION, build_ask, gpu_of, model_ask, prices, variants
 from serving.console import Console
@@ -62,6 +63,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     _devices(parser)
     _serving(parser)
     _workload(parser)
+    add_options(parser)
     parser.add_argument("--compare", nargs="*", choices=AXES, help="a table over these; none named: formats")
     parser.add_argument(
         "--price", nargs="+", default=[], metavar="GPU=X", help="per device and hour, for --compare"
@@ -128,6 +130,9 @@ def _workload(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, console: Console) -> int:
     """Answer on stdout; exit 0 where it fits, 1 where it does not, 2 where the question is wrong."""
+    if args.fleet is not None:
+        return plan_fleet(args, console)
+    refuse_without_fleet(args)
     if bool(args.file) == bool(args.model):
         fix = "teapot plan FILE, or teapot plan --model DIR --gpu h100-sxm"
         raise UsageError("give a deployment file or a model", where="FILE, --model", fix=fix)

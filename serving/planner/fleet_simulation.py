@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import heapq
 import math
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from random import Random
@@ -66,7 +67,7 @@ class _Replicas:
     def __init__(self, fleet: Fleet, replicas: int) -> None:
         self.groups = math.ceil(replicas / fleet.together)
         self._group = [replica // fleet.together for replica in range(replicas)]
-        self._members = [self._group.count(group) for group in range(self.groups)]
+        self._members = Counter(self._group)
         self._up = [True] * self.groups
         self._away = range(0)
         self.answering = replicas
