@@ -114,8 +114,9 @@ def gpu_of(args: argparse.Namespace) -> Gpu:
                 "a GPU is named and the device is cpu", where="--gpu", fix="leave one of them out"
             )
         return this_cpu(args)
-    given = (args.gpu_memory, args.bandwidth, args.flops)
-    if all(value is not None for value in given):
+    given = {"--gpu-memory": args.gpu_memory, "--bandwidth": args.bandwidth, "--flops": args.flops}
+    missing = [flag for flag, value in given.items() if value is None]
+    if not missing:
         return Gpu(
             name=args.gpu or "given",
             title=args.gpu or "a device by its figures",
@@ -125,15 +126,33 @@ def gpu_of(args: argparse.Namespace) -> Gpu:
             bf16_flops=args.flops * 1e12,
             fp8_flops=args.fp8_flops * 1e12 if args.fp8_flops else None,
             rates_kind="given",
-            source="--gpu-memory, --bandwidth, --flops",
+            source=", ".join(given),
             date="",
         )
-    if args.gpu is None:
-        fix = (
-            f"name one of {', '.join(gpus())}; or give --gpu-memory, --bandwidth and --flops; or --device cpu"
-        )
-        raise UsageError("no device is named", where="--gpu", fix=fix)
-    return gpu_named(args.gpu, args.gpu_memory)
+    if args.gpu is not None:
+        return _with_rates(gpu_named(args.gpu, args.gpu_memory), args)
+    names = f"name one of {', '.join(gpus())}"
+    if len(missing) < len(given):
+        what = f"a device by its figures lacks {' and '.join(missing)}"
+        said = ", ".join(flag for flag in given if flag not in missing)
+        raise UsageError(what, where=said, fix=f"give {' and '.join(missing)} too; or --gpu: {names}")
+    fix = f"{names}; or give --gpu-memory, --bandwidth and --flops; or --device cpu"
+    raise UsageError("no device is named", where="--gpu", fix=fix)
+
+
+def _with_rates(gpu: Gpu, args: argparse.Namespace) -> Gpu:
+    """A known device with those of its rates that the options say otherwise."""
+    rates = {"--bandwidth": args.bandwidth, "--flops": args.flops, "--fp8-flops": args.fp8_flops}
+    said = [flag for flag, value in rates.items() if value is not None]
+    if not said:
+        return gpu
+    return replace(
+        gpu,
+        bandwidth_bytes_per_s=args.bandwidth * 1e9 if args.bandwidth else gpu.bandwidth_bytes_per_s,
+        bf16_flops=args.flops * 1e12 if args.flops else gpu.bf16_flops,
+        fp8_flops=args.fp8_flops * 1e12 if args.fp8_flops else gpu.fp8_flops,
+        source=f"{', '.join(said)}; else {gpu.source}",
+    )
 
 
 def gpu_named(name: str, memory: int | None = None) -> Gpu:

@@ -39,6 +39,21 @@ def test_a_device_can_be_given_by_its_figures() -> None:
     assert gpu_of(options("--gpu", "l4", "--gpu-memory", "20GiB")).memory_bytes == 20 * 2**30
 
 
+def test_figures_that_are_given_of_a_known_device_take_the_place_of_the_tables() -> None:
+    table = gpu_of(options("--gpu", "l4"))
+    found = gpu_of(options("--gpu", "l4", "--bandwidth", "250", "--fp8-flops", "200"))
+    assert (found.bandwidth_bytes_per_s, found.fp8_flops) == (250e9, 200e12)
+    assert (found.bf16_flops, found.memory_bytes) == (table.bf16_flops, table.memory_bytes)
+    assert found.source == f"--bandwidth, --fp8-flops; else {table.source}"
+
+
+def test_a_device_by_some_of_its_figures_is_an_error_that_names_the_others() -> None:
+    with pytest.raises(
+        UsageError, match=r"^--gpu-memory: a device by its figures lacks --bandwidth and --flops; give --band"
+    ):
+        gpu_of(options("--gpu-memory", "24GiB"))
+
+
 def test_a_storage_is_as_asked_else_as_the_checkpoint_has_it() -> None:
     from dataclasses import replace
 
