@@ -78,7 +78,12 @@ def test_garbage_is_looked_for_in_what_stays_up_and_not_in_what_ends_at_once(
     monkeypatch: pytest.MonkeyPatch, brief: frozenset[str], collects: bool
 ) -> None:
     seen: list[bool] = []
-    install_command(monkeypatch, lambda args, console: seen.append(gc.isenabled()) or 0)
+
+    def run(args: argparse.Namespace, console: Console) -> int:
+        seen.append(gc.isenabled())
+        return 0
+
+    install_command(monkeypatch, run)
     monkeypatch.setattr(cli, "BRIEF", brief)
     assert cli.main(["probe"]) == 0
     assert seen == [collects]
@@ -90,7 +95,12 @@ def test_plugins_of_pydantic_are_looked_for_only_by_commands_that_may_start_engi
     monkeypatch: pytest.MonkeyPatch, said: str | None
 ) -> None:
     seen: list[str | None] = []
-    install_command(monkeypatch, lambda args, console: seen.append(os.environ.get(cli.PLUGINS)) or 0)
+
+    def run(args: argparse.Namespace, console: Console) -> int:
+        seen.append(os.environ.get(cli.PLUGINS))
+        return 0
+
+    install_command(monkeypatch, run)
     if said is None:
         monkeypatch.delenv(cli.PLUGINS, raising=False)
     else:
