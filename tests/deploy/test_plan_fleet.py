@@ -5,14 +5,19 @@ from __future__ import annotations
 import argparse
 import io
 import json
+import re
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from deploy.commands import plan
+from deploy.plan_fleet import OPTIONS
 from serving.console import Console
 from serving.errors import TeapotError
+
+PAGE = (Path(__file__).parents[2] / "docs/capacity.md").read_text(encoding="utf-8")
 
 
 def answered(*words: str, as_json: bool = True) -> tuple[int, Any]:
@@ -115,3 +120,14 @@ def test_what_makes_no_question_is_refused(words: tuple[str, ...], said: str) ->
 def test_a_fleet_that_cannot_be_is_exit_1() -> None:
     code, found = answered("--fleet", "20000", "--goodput", "1")
     assert (code, found["size"]) == (1, None)
+
+
+def test_the_page_shows_what_the_command_prints() -> None:
+    [command] = re.findall(r"^teapot plan (--fleet .*)$", PAGE, re.MULTILINE)
+    [shown] = re.findall(r"```text\n(.*?)```", PAGE, re.DOTALL)
+    assert answered(*shlex.split(command), as_json=False) == (0, shown)
+
+
+def test_the_page_has_every_option() -> None:
+    for name in ("fleet", "run", *OPTIONS):
+        assert f"`--{name.replace('_', '-')}" in PAGE
