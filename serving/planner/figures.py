@@ -102,7 +102,7 @@ def _users(plan: Plan) -> dict[str, Figure]:
 
 
 def _times(plan: Plan, overheads: Overheads) -> dict[str, Figure]:
-    if plan.decode is None or plan.prefill is None or plan.ask.gpu is None:
+    if plan.decode is None or plan.prefill is None or plan.first_token is None or plan.ask.gpu is None:
         source = RATES_UNKNOWN
         return {
             "decode_step_floor_s": Figure(None, "s", "formula", source),
@@ -115,9 +115,7 @@ def _times(plan: Plan, overheads: Overheads) -> dict[str, Figure]:
     found = {
         "decode_step_floor_s": Figure(plan.decode.seconds, "s", kind, step),
         "prefill_floor_s": Figure(plan.prefill.seconds, "s", kind, prompt),
-        "ttft_floor_s": Figure(
-            plan.prefill.seconds + plan.decode.seconds, "s", kind, "prefill + one step, no queue"
-        ),
+        "ttft_floor_s": Figure(plan.first_token.seconds, "s", kind, _steps(plan)),
         "tpot_calibrated_s": _calibrated(plan, plan.decode.seconds, overheads),
     }
     if plan.transfer:
@@ -126,6 +124,12 @@ def _times(plan: Plan, overheads: Overheads) -> dict[str, Figure]:
         )
         found["kv_transfer_s"] = Figure(plan.transfer.seconds, "s", "formula", "bytes over the link's rate")
     return found
+
+
+def _steps(plan: Plan) -> str:
+    most = plan.ask.batch.max_num_batched_tokens
+    steps = -(-plan.prompt_tokens // most)
+    return f"the prompt in {steps} step{'' if steps == 1 else 's'} of at most {most} tokens, no queue"
 
 
 def _calibrated(plan: Plan, floor_s: float, overheads: Overheads) -> Figure:

@@ -65,6 +65,8 @@ class Plan:
     limits: tuple[Limit, ...]
     decode: Floor | None = None
     prefill: Floor | None = None
+    first_token: Floor | None = None
+    """The prompt in steps of max_num_batched_tokens: the step that ends it gives the first token."""
     gains: tuple[Gain, ...] = ()
     loss_batch: int | None = None
     transfer: Transfer | None = None
@@ -223,6 +225,8 @@ def _with_times(plan: Plan) -> Plan:
         return plan
     decode = decode_floor(served, batch=plan.batch, context=plan.context_tokens)
     prefill = prefill_floor(served, plan.prompt_tokens)
+    step_tokens = ask.batch.max_num_batched_tokens
+    first_token = prefill_floor(served, plan.prompt_tokens, step_tokens=step_tokens)
     gains: tuple[Gain, ...] = ()
     loss = None
     if ask.drafting:
@@ -232,7 +236,15 @@ def _with_times(plan: Plan) -> Plan:
     transfer = None
     if ask.link_bytes_per_s:
         transfer = kv_transfer(plan.cache, plan.prompt_tokens, ask.link_bytes_per_s, prefill.seconds)
-    return replace(plan, decode=decode, prefill=prefill, gains=gains, loss_batch=loss, transfer=transfer)
+    return replace(
+        plan,
+        decode=decode,
+        prefill=prefill,
+        first_token=first_token,
+        gains=gains,
+        loss_batch=loss,
+        transfer=transfer,
+    )
 
 
 def _gib(size_bytes: int) -> str:

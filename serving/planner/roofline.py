@@ -71,14 +71,20 @@ def decode_floor(speed: Speed, *, batch: int, context: int, tokens_each: int = 1
     )
 
 
-def prefill_floor(speed: Speed, prompt: int) -> Floor:
+def prefill_floor(speed: Speed, prompt: int, *, step_tokens: int | None = None) -> Floor:
     """The computing of one prompt of so many tokens.
+
+    A step takes `step_tokens` of them at most and reads the weights anew; None: one step takes all.
 
     Formula: 2 * (active parameters - embedding - lm_head) * S + 2 * layers * query dimensions * S^2 (causal:
     half of all pairs; within a window fewer). Llama-3.1-8B at 8,192 tokens on H100 SXM: 133 ms.
     """
     operations = prefill_operations(speed.shape, prompt)
-    moved = read_bytes(speed.shape, speed.weights, speed.ranks, prompt)
+    most = step_tokens or max(prompt, 1)
+    whole, rest = divmod(prompt, most)
+    moved = whole * read_bytes(speed.shape, speed.weights, speed.ranks, most)
+    if rest:
+        moved += read_bytes(speed.shape, speed.weights, speed.ranks, rest)
     return Floor(
         moved / speed.gpu.bandwidth_bytes_per_s, operations / (speed.peak_flops * speed.ranks.tensor)
     )
@@ -106,8 +112,3 @@ def _pairs(layer: Layer, prompt: int) -> float:
             return prompt * layer.kv.window / 2
         return layer.kv.window * prompt - layer.kv.window**2 / 2
     return prompt**2 / 2
-
-
-def chunk_count(prompt: int, max_num_batched_tokens: int) -> int:
-    """Steps that a prompt is computed in."""
-    return -(-prompt // max_num_batched_tokens)

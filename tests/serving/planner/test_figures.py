@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from fakes.planning import cache_of, plan, shape
 
 from serving.facts.load import gpus, overheads
+from serving.planner.ask import Lengths
 from serving.planner.figures import document, figures
 from serving.planner.speculation import Drafting
 
@@ -47,6 +49,15 @@ def test_states_and_windows_are_the_fixed_part() -> None:
     oss = figures(plan(shape("openai/gpt-oss-20b")), overheads())
     assert oss["kv_bytes_per_request_fixed"].value == 128 * 24576
     assert oss["kv_bytes_per_token_window"].value == 24576
+
+
+def test_the_first_token_comes_with_the_step_that_ends_the_prompt() -> None:
+    # Llama-3.1-8B in bf16 on H100 SXM: a step of few tokens waits for the weights, 4.481 ms.
+    short = figures(plan(lengths=Lengths(16, 1, 17, 17)), overheads())["ttft_floor_s"]
+    assert short.value == pytest.approx(4.481e-3, rel=1e-3)
+    assert short.source == "the prompt in 1 step of at most 8192 tokens, no queue"
+    long = figures(plan(lengths=Lengths(8193, 1, 8194, 8194)), overheads())["ttft_floor_s"]
+    assert long.source.startswith("the prompt in 2 steps")
 
 
 def test_tokens_from_a_fitted_budget_have_a_band_around_them() -> None:

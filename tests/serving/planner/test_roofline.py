@@ -6,7 +6,7 @@ import pytest
 from fakes.planning import cache_of, shape
 
 from serving.facts.load import gpus, weight_storage
-from serving.planner.roofline import Speed, chunk_count, decode_floor, prefill_floor, prefill_operations
+from serving.planner.roofline import Speed, decode_floor, prefill_floor, prefill_operations
 from serving.planner.weights import Ranks
 
 LLAMA = Speed(shape(), weight_storage()["bf16"], cache_of(), gpus()["h100-sxm"])
@@ -48,5 +48,11 @@ def test_eight_bit_weights_are_multiplied_at_the_eight_bit_rate_where_there_is_o
     assert Speed(LLAMA.shape, eight, LLAMA.cache, gpus()["a100-sxm"]).peak_flops == 312e12
 
 
-def test_a_prompt_takes_as_many_steps_as_it_has_chunks() -> None:
-    assert (chunk_count(8192, 8192), chunk_count(8193, 8192)) == (1, 2)
+def test_every_step_of_a_prompt_reads_the_weights_again() -> None:
+    # 4.481 ms: the weights alone, as a decode step without a context reads them.
+    at_once, in_four = (prefill_floor(LLAMA, 8192, step_tokens=most) for most in (8192, 2048))
+    assert at_once == prefill_floor(LLAMA, 8192)
+    assert in_four.memory_s == pytest.approx(4 * 4.481e-3, rel=1e-3)
+    assert in_four.compute_s == at_once.compute_s
+    assert prefill_floor(LLAMA, 2049, step_tokens=2048).memory_s == pytest.approx(2 * 4.481e-3, rel=1e-3)
+    assert prefill_floor(LLAMA, 16, step_tokens=2048).seconds == pytest.approx(4.481e-3, rel=1e-3)
