@@ -27,6 +27,7 @@ from serving.facts.hardware import Gpu
 from serving.facts.load import gpus, kv_formats, latent_storage, model_configs, overheads, weight_storage
 from serving.modes.mode import Device, MachineFacts
 from serving.modes.speculative import Speculative
+from serving.planner.ask import Ask
 from serving.planner.fit import Facts, Model, Place, deployment_ask
 from serving.planner.plan import Plan, make_plan
 
@@ -43,10 +44,8 @@ def plan_file(args: argparse.Namespace) -> Plan:
     deployment, document = load_deployment(args.file, args.set)
     require_engines(deployment, document, "plan")
     args = _with_drafts(args, deployment)
-    model = _model(deployment, document, Path(args.file).parent)
-    ask, _ = deployment_ask(deployment, model, _place(args, deployment), facts())
     ask = replace(
-        ask,
+        question(deployment, document, args),
         users=args.users,
         lengths=lengths(args),
         efficiency=args.efficiency,
@@ -57,6 +56,15 @@ def plan_file(args: argparse.Namespace) -> Plan:
     if args.run:
         ask = calibrate(ask, args.run)
     return make_plan(replace(ask, drafting=drafting(args, ask)), overheads())
+
+
+def question(deployment: Deployment, document: Document, args: argparse.Namespace) -> Ask:
+    """What is asked about one engine of a deployment on the device that the options name.
+
+    Raises: UsageError with file and key.
+    """
+    model = _model(deployment, document, Path(document.name).parent)
+    return deployment_ask(deployment, model, _place(args, deployment), facts())[0]
 
 
 def _model(deployment: Deployment, document: Document, folder: Path) -> Model:

@@ -1,30 +1,43 @@
-"""The levers as a table: what each changes in the deployment file, when it helps, what it should gain.
+"""The levers as a table: what each changes in the deployment file, what it acts on, why it may not come now.
 
-Owns: the levers, their predicted gains and their order. Knows nothing about how evidence is gathered, and
-promises nothing that it cannot compute: a gain without a formula or a measured acceptance is None, and says
-what to measure.
+Owns: the rows, and their order, which is the guide's (docs/diagnose.md). Knows nothing about what a change
+gains (`predict`), nor how it is ranked (`advice`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
+from deploy.diagnose.edit import Fragment
 from deploy.diagnose.evidence import Evidence
 from deploy.diagnose.rules import Bound
+from serving.planner.ask import Ask
+from serving.planner.weights import Ranks
 
 HALF_KV_FORMATS = ("auto", "bfloat16", "float16")
+DRAFTS = 4
+MANY = 16
+"""Requests at once from which drafts compete with them for compute."""
+MOST_UTILIZATION = 0.95
+_MIB = 1024**2
 
 
 @dataclass(frozen=True, slots=True)
-class Gain:
-    """A predicted ratio, now to then, of one figure: above 1 is better. `low` and `high` bound it."""
+class Seen:
+    """What a lever looks at: the window, and where there is a deployment file what it says."""
 
-    of: str
-    low: float
-    high: float
-    how: str
-    """The formula or the measurement it is from."""
+    evidence: Evidence
+    ask: Ask | None = None
+    """The planner's question about the deployment."""
+    replicas: int = 1
+    speculative: Mapping[str, Any] | None = None
+    """The mode, as the file has it."""
+    best_drafts: int | None = None
+    """Tokens that would best be drafted in a step, by the measured acceptance of each position; 0: none."""
+    acceptance: float | None = None
+    """Of drafts that were tried elsewhere, as the user gives it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,153 +46,178 @@ class Lever:
 
     id: str
     title: str
-    change: str
-    """Exactly what to write into the deployment file."""
+    fragment: Callable[[Seen], Fragment | None]
+    """The change of the deployment file; None where it cannot be told without that file."""
     helps: frozenset[Bound]
     risk: str
     """What it may do to answers, or to others."""
-    gain: Callable[[Evidence], Gain | None]
-    not_yet: Callable[[Evidence], str | None] = lambda evidence: None
+    not_yet: Callable[[Seen], str | None] = lambda seen: None
     """Why it does not come now although it acts on what binds; None: it may."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
-    """A lever in its place."""
-
-    lever: Lever
-    gain: Gain | None
-    why_not_first: str | None
-    """None for the one that comes first."""
+def _seats(seen: Seen) -> Fragment | None:
+    now = seen.evidence.max_num_seqs
+    return {"engine": {"max_num_seqs": now * 2}} if now else None
 
 
-def _more_kv(e: Evidence) -> Gain | None:
-    if _kv_is_small(e):
+def _kv_memory(seen: Seen) -> Fragment | None:
+    ask = seen.ask
+    if ask is None:
         return None
-    return Gain("KV tokens", 1.9, 2.0, "2 bytes an element become 1; scales of one a tensor cost nothing")
+    if ask.kv_cache_bytes is not None:
+        return {"engine": {"kv_cache_memory": f"{ask.kv_cache_bytes * 2 // _MIB}MiB"}}
+    return {"engine": {"gpu_memory_utilization": MOST_UTILIZATION}}
 
 
-def _kv_is_small(e: Evidence) -> str | None:
-    dtype = e.cache_config.get("cache_dtype", "auto")
+def _kv_is_small(seen: Seen) -> str | None:
+    dtype = seen.evidence.cache_config.get("cache_dtype", "auto")
     return None if dtype in HALF_KV_FORMATS else f"the KV cache is {dtype} already"
 
 
-def _fewer_weight_bytes(e: Evidence) -> Gain | None:
-    """A step reads weights and KV: halving the weights' bytes at best. Bytes: the planner's."""
-    if e.weight_bytes is None or e.kv_bytes_per_token is None:
+def _shorter(seen: Seen) -> Fragment | None:
+    return {"engine": {"max_model_len": seen.ask.max_model_len // 2}} if seen.ask else None
+
+
+def _long_requests(seen: Seen) -> str | None:
+    lengths = seen.evidence.lengths
+    if seen.ask is None or lengths is None or sum(lengths) * 2 < seen.ask.max_model_len // 2:
         return None
-    kv = e.kv_bytes_per_token * _context_tokens(e)
-    return Gain(
-        "TPOT",
-        1.0,
-        (e.weight_bytes + kv) / (e.weight_bytes / 2 + kv),
-        "bytes of a step, where bandwidth binds it",
-    )
+    return f"requests take {sum(lengths):.0f} tokens on average: some would be refused"
 
 
-def _context_tokens(e: Evidence) -> float:
-    """KV tokens that a step reads: those in use at the peak."""
-    total = float(e.cache_config.get("kv_cache_size_tokens", 0) or 0)
-    return total * (e.kv_usage_max_ratio or 0.0)
-
-
-def _no_queue(e: Evidence) -> Gain | None:
-    if e.ttft_s is None or e.queue_s is None or e.ttft_s <= e.queue_s:
+def _prefix_on(seen: Seen) -> str | None:
+    if seen.evidence.cache_config.get("enable_prefix_caching", "True") == "False":
         return None
-    return Gain("TTFT", 1.0, e.ttft_s / (e.ttft_s - e.queue_s), "at best nothing queues any more")
+    hits = seen.evidence.prefix_hit_ratio
+    return "prefix caching is on already" + (f", with {hits:.0%} hits" if hits is not None else "")
 
 
-def _cached_prefixes(e: Evidence) -> Gain | None:
-    if e.prefix_hit_ratio is None or e.prefix_hit_ratio <= 0:
+def _chunk(seen: Seen) -> Fragment | None:
+    if seen.ask is None:
         return None
-    return Gain(
-        "prefill work",
-        1.0,
-        1 / (1 - min(e.prefix_hit_ratio, 0.99)),
-        "prompt tokens found in the cache so far",
-    )
+    now = seen.ask.batch.max_num_batched_tokens
+    tokens = now // 2 if _tpot_missed(seen.evidence) else now * 2
+    return {"modes": [{"kind": "chunked_prefill", "max_batched_tokens": tokens}]}
 
 
-def _prefix_off(e: Evidence) -> bool:
-    return e.cache_config.get("enable_prefix_caching", "True") == "False"
-
-
-def _drafts(e: Evidence) -> Gain | None:
-    if e.speculated is None:
+def _no_side(seen: Seen) -> str | None:
+    e = seen.evidence
+    late = (e.ttft_slo_s is not None and (e.ttft_s or 0.0) > e.ttft_slo_s, _tpot_missed(e))
+    if any(late) and not all(late):
         return None
-    most = e.speculated.acceptance_length
-    return Gain(
-        "TPOT", 1.0, most, "measured acceptance length; the step with drafts costs more, so less than that"
-    )
+    return "it trades TTFT against TPOT, and it is not that just one of them misses its objective"
 
 
-def _acceptance_unknown(e: Evidence) -> str | None:
-    if e.speculated is None:
+def _tpot_missed(e: Evidence) -> bool:
+    return e.tpot_slo_s is not None and (e.tpot_s or 0.0) > e.tpot_slo_s
+
+
+def _weights(seen: Seen) -> Fragment:
+    on_cpu = seen.ask is None or seen.ask.device == "cpu"
+    return {"modes": [{"kind": "quantized_weights", "format": "fp8_per_block" if on_cpu else "fp8"}]}
+
+
+def _weights_are_small(seen: Seen) -> str | None:
+    quantized = seen.ask is not None and seen.ask.weights.layers != "all"
+    return f"the weights are {seen.ask.weights.name} already" if quantized and seen.ask else None
+
+
+def _drafts(seen: Seen) -> Fragment:
+    lookup = {"prompt_lookup_max": 4, "prompt_lookup_min": 2}
+    return {"modes": [{"kind": "speculative", "method": "ngram", "tokens": DRAFTS, **lookup}]}
+
+
+def _no_drafts_yet(seen: Seen) -> str | None:
+    e = seen.evidence
+    if e.speculated is not None or seen.speculative is not None:
+        return "it speculates already"
+    if seen.acceptance is None:
         return (
-            "its acceptance is not measured: `teapot study run deploy/studies/speculation.yaml` measures it"
+            "its acceptance is not measured: `teapot study run deploy/studies/speculation.yaml` does that, "
+            "and --acceptance tells it here"
         )
-    if e.running_mean is not None and e.running_mean > 16:
+    if e.running_mean is not None and e.running_mean > MANY:
         return f"{e.running_mean:.0f} requests ran at once: drafts then compete with them for compute"
     return None
 
 
-def _halves(what: str) -> Callable[[Evidence], Gain | None]:
-    return lambda e: Gain(what, 1.0, 2.0, "twice the devices, at best")
+def _other_drafts(seen: Seen) -> Fragment | None:
+    if seen.speculative is None or not seen.best_drafts:
+        return None
+    return {"modes": [{**seen.speculative, "tokens": seen.best_drafts}]}
+
+
+def _drafts_are_right(seen: Seen) -> str | None:
+    e = seen.evidence
+    if e.speculated is None:
+        return "nothing is drafted"
+    found = f"{e.speculated.acceptance_ratio:.0%} of drafted tokens were accepted"
+    if seen.speculative is None or seen.best_drafts is None:
+        return f"{found}; which number of them is best needs the deployment file and the device's rates"
+    if seen.best_drafts == 0:
+        return f"{found}: at this batch every number of them loses; take the mode out"
+    if seen.best_drafts == seen.speculative.get("tokens"):
+        return f"{found}, and no smaller number of them is predicted to be better"
+    return None
+
+
+def _wider(seen: Seen) -> Fragment:
+    ranks = seen.ask.ranks if seen.ask else Ranks()
+    split = {"tensor": ranks.tensor * 2, "pipeline": ranks.pipeline, "data": ranks.data}
+    return {"modes": [{"kind": "parallel", **split}]}
+
+
+def _apart(seen: Seen) -> Fragment:
+    connector = {"connector": {"kind": "nixl"}}
+    return {"modes": [{"kind": "disaggregated", "prefill": 1, "decode": 1, **connector}]}
+
+
+def _same_cores(seen: Seen) -> str | None:
+    return "on CPU it shares the same cores" if seen.ask is not None and seen.ask.device == "cpu" else None
+
+
+def _compiled(seen: Seen) -> Fragment:
+    return {"engine": {"args": {"enforce-eager": False}}}
+
+
+def _compiled_already(seen: Seen) -> str | None:
+    if seen.ask is None:
+        return "whether steps are compiled is not known without the deployment file"
+    return "steps are compiled already" if seen.ask.graphs else None
 
 
 _B = Bound
 LEVERS: tuple[Lever, ...] = (
-    Lever("seats", "let more requests run at once", "engine: {max_num_seqs: <twice as many>}",
-          frozenset({_B.SEATS}), "none to answers; TPOT rises with the batch", _no_queue),
-    Lever("kv-dtype", "store the KV cache in 8 bits", "modes: [{kind: quantized_kv, format: fp8}]",
-          frozenset({_B.KV_CAPACITY}), "low: compare answers, above all at long context",
-          _more_kv, _kv_is_small),
-    Lever("max-model-len", "promise a shorter longest context",
-          "engine: {max_model_len: <what is really used>}",
-          frozenset({_B.KV_CAPACITY}), "requests beyond it are refused", lambda e: None),
-    Lever("prefix-cache", "keep prefixes", "modes: [{kind: prefix_cache}]",
-          frozenset({_B.PREFILL, _B.QUEUE}), "none: answers stay", _cached_prefixes,
-          lambda e: None if _prefix_off(e) else "prefix caching is on already"),
-    Lever("chunked-prefill", "smaller or larger chunks of prefill",
-          "modes: [{kind: chunked_prefill, max_num_batched_tokens: <half or twice>}]",
-          frozenset({_B.PREFILL}), "none to answers; trades TTFT against TPOT", lambda e: None),
-    Lever("weights", "store the weights in 8 bits",
-          "modes: [{kind: quantized_weights, format: fp8_per_block}]",
-          frozenset({_B.DECODE, _B.KV_CAPACITY}), "low: measure quality on your own tasks",
-          _fewer_weight_bytes),
-    Lever("speculation", "draft tokens", "modes: [{kind: speculative, method: ngram, tokens: 4}]",
-          frozenset({_B.DECODE}), "none where the engine verifies; check its proof",
-          _drafts, _acceptance_unknown),
-    Lever("tensor", "split each layer over more devices", "modes: [{kind: parallel, tensor: 2}]",
-          frozenset({_B.DECODE, _B.KV_CAPACITY, _B.COMPUTE}), "none to answers but rounding",
-          _halves("TPOT")),
-    Lever("host", "take the scheduler out of the way",
-          "engine: {args: {async-scheduling: true}}, and fewer CPU tasks beside it",
-          frozenset({_B.HOST}), "none", lambda e: None),
-    Lever("replicas", "more engines", "replicas: 2",
-          frozenset({_B.QUEUE, _B.SEATS, _B.PREFILL, _B.COMPUTE, _B.KV_CAPACITY}), "none; scale out last",
-          _halves("requests/s")),
-    Lever("disaggregated", "prefill on other engines",
-          "modes: [{kind: disaggregated, prefill: 1, decode: 1, connector: {kind: nixl}}]",
-          frozenset({_B.PREFILL}), "none; pays only where the KV cache's transfer fits into TTFT's slack",
-          lambda e: None),
+    Lever("seats", "let more requests run at once", _seats, frozenset({_B.SEATS, _B.QUEUE}),
+          "none to answers; TPOT rises with the batch",
+          lambda seen: None if seen.evidence.max_num_seqs else "max_num_seqs is not known: give the file"),
+    Lever("kv-memory", "more memory for the KV cache", _kv_memory, frozenset({_B.KV_CAPACITY}),
+          "none to answers; less memory for anything else"),
+    Lever("kv-dtype", "store the KV cache in 8 bits",
+          lambda seen: {"modes": [{"kind": "quantized_kv", "format": "fp8"}]},
+          frozenset({_B.KV_CAPACITY}), "low: compare answers, above all at long context", _kv_is_small),
+    Lever("max-model-len", "promise a shorter longest context", _shorter, frozenset({_B.KV_CAPACITY}),
+          "none to answers; longer requests are refused", _long_requests),
+    Lever("prefix-cache", "keep prefixes", lambda seen: {"modes": [{"kind": "prefix_cache"}]},
+          frozenset({_B.PREFILL, _B.QUEUE}), "none: answers stay", _prefix_on),
+    Lever("chunked-prefill", "smaller or larger chunks of prefill", _chunk, frozenset({_B.PREFILL}),
+          "none to answers; trades TTFT against TPOT", _no_side),
+    Lever("compiled", "compile the steps", _compiled, frozenset({_B.HOST, _B.DECODE}),
+          "none to answers; a longer start", _compiled_already),
+    Lever("async", "schedule the next step while one runs",
+          lambda seen: {"engine": {"args": {"async-scheduling": True}}}, frozenset({_B.HOST}),
+          "none to answers"),
+    Lever("weights", "store the weights in 8 bits", _weights, frozenset({_B.DECODE, _B.KV_CAPACITY}),
+          "low: measure quality on your own tasks", _weights_are_small),
+    Lever("speculation", "draft tokens", _drafts, frozenset({_B.DECODE, _B.HOST}),
+          "none where the engine verifies; check its proof", _no_drafts_yet),
+    Lever("drafts", "draft fewer tokens a step", _other_drafts,
+          frozenset({_B.DECODE, _B.COMPUTE, _B.HOST}), "none", _drafts_are_right),
+    Lever("tensor", "split each layer over more devices", _wider,
+          frozenset({_B.DECODE, _B.KV_CAPACITY, _B.COMPUTE}), "none to answers but rounding", _same_cores),
+    Lever("replicas", "more engines", lambda seen: {"replicas": seen.replicas * 2},
+          frozenset({_B.QUEUE, _B.SEATS, _B.PREFILL, _B.COMPUTE, _B.KV_CAPACITY}),
+          "none to answers; scale out last", _same_cores),
+    Lever("disaggregated", "prefill on other engines", _apart, frozenset({_B.PREFILL}),
+          "none; pays only where the KV cache's transfer fits into TTFT's slack", _same_cores),
 )  # fmt: skip
-
-
-def ranked(bound: Bound, evidence: Evidence) -> list[Ranked]:
-    """The levers on what binds, in the guide's order: what is ready before what has to be measured first."""
-    fitting = [lever for lever in LEVERS if bound in lever.helps]
-    reasons: Mapping[str, str | None] = {lever.id: lever.not_yet(evidence) for lever in fitting}
-    in_order = sorted(fitting, key=lambda lever: reasons[lever.id] is not None)
-    found: list[Ranked] = []
-    for number, lever in enumerate(in_order):
-        why = reasons[lever.id]
-        if why is None and number > 0:
-            why = f"the guide puts '{in_order[0].title}' before it"
-        found.append(Ranked(lever, lever.gain(evidence), why))
-    return found
-
-
-def elsewhere(bound: Bound) -> list[tuple[Lever, str]]:
-    """The levers that act on something else, and on what."""
-    return [(lever, ", ".join(sorted(lever.helps))) for lever in LEVERS if bound not in lever.helps]

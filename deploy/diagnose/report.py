@@ -1,56 +1,21 @@
-"""A diagnosis: what was seen, what binds, the levers in their order; as text and as JSON.
+"""A diagnosis as text: what was seen, what binds, which lever comes next, and the others.
 
-Owns: bringing rules and levers together, and the words. Knows nothing about where evidence comes from.
+Owns: the words and their layout. Knows nothing about how a diagnosis is made (`diagnosis`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+import textwrap
+from collections.abc import Iterator, Sequence
 
+from deploy.diagnose.advice import Ranked
+from deploy.diagnose.bars import bar
+from deploy.diagnose.diagnosis import Diagnosis
+from deploy.diagnose.edit import diff, spell
 from deploy.diagnose.evidence import Evidence
-from deploy.diagnose.levers import Gain, Lever, Ranked, elsewhere, ranked
-from deploy.diagnose.rules import Bound, Finding, Rule, look, too_little
+from deploy.diagnose.predict import NAMES, Gain
 
-
-@dataclass(frozen=True, slots=True)
-class Diagnosis:
-    """What is said of one engine."""
-
-    evidence: Evidence
-    refused: str | None
-    """Why nothing is said; then the rest is empty."""
-    findings: tuple[Finding, ...] = ()
-    """What binds first, then what was seen beside it."""
-    silent: tuple[Rule, ...] = ()
-    """Rules whose inputs were not seen."""
-    levers: tuple[Ranked, ...] = ()
-    elsewhere: tuple[tuple[Lever, str], ...] = ()
-
-    @property
-    def bound(self) -> Bound | None:
-        """What binds; None where no rule saw anything, or none may speak."""
-        return self.findings[0].bound if self.findings else None
-
-
-def diagnose(evidence: Evidence) -> Diagnosis:
-    """Judge one engine's evidence."""
-    refused = too_little(evidence)
-    if refused is not None:
-        return Diagnosis(evidence, refused)
-    findings, silent = look(evidence)
-    if not findings:
-        return Diagnosis(evidence, None, (), tuple(silent))
-    bound = findings[0].bound
-    return Diagnosis(
-        evidence,
-        None,
-        tuple(findings),
-        tuple(silent),
-        tuple(ranked(bound, evidence)),
-        tuple(elsewhere(bound)),
-    )
+WIDTH = 110
 
 
 def text(diagnoses: Sequence[Diagnosis]) -> str:
@@ -58,91 +23,105 @@ def text(diagnoses: Sequence[Diagnosis]) -> str:
     return "\n\n".join("\n".join(_lines(each)) for each in diagnoses)
 
 
-def document(diagnoses: Sequence[Diagnosis]) -> dict[str, Any]:
-    """For scripts."""
-    return {"engines": [_document(each) for each in diagnoses]}
+def gain_words(gain: Gain) -> str:
+    """A ratio with its bounds."""
+    bounds = f"{gain.low:.2f}x" if gain.high - gain.low < 0.005 else f"{gain.low:.2f}x to {gain.high:.2f}x"
+    return f"{NAMES[gain.measure]} {bounds}"
 
 
-def _lines(each: Diagnosis) -> list[str]:
+def seconds(value: float) -> str:
+    """A time as people read it."""
+    return f"{value:.2f} s" if value >= 1 else f"{value * 1000:.1f} ms"
+
+
+def _lines(each: Diagnosis) -> Iterator[str]:
     evidence = each.evidence
     count = "no" if evidence.requests is None else f"{evidence.requests:.0f}"
-    lines = [f"{evidence.source}: {count} requests finished within {evidence.seconds:.0f} s"]
+    inside = f", {evidence.running_mean:.1f} in it at once" if evidence.running_mean else ""
+    yield f"{evidence.source}: {count} requests finished within {evidence.seconds:.0f} s{inside}"
     if each.refused:
-        return [*lines, f"  no diagnosis: {each.refused}"]
-    lines += [f"  {line}" for line in _split(evidence)]
+        yield f"  no diagnosis: {each.refused}"
+        return
+    yield from _seen(evidence)
     if each.bound is None:
-        return [*lines, "  no rule saw anything that binds", *_silent(each)]
+        yield "  no rule saw anything that binds"
+    else:
+        yield from _bound(each)
+    yield from (f"  {line}" for line in each.notes)
+    if each.silent:
+        rules = [f"{rule.id} needs {', '.join(rule.inputs)}" for rule in each.silent]
+        yield from _folded("could not tell, for want of what was not seen: " + "; ".join(rules))
+
+
+def _under(words: str) -> Iterator[str]:
+    yield from textwrap.wrap(words, WIDTH, initial_indent=" " * 6, subsequent_indent=" " * 8)
+
+
+def _folded(words: str) -> Iterator[str]:
+    yield from textwrap.wrap(words, WIDTH, initial_indent="  ", subsequent_indent="    ")
+
+
+def _seen(e: Evidence) -> Iterator[str]:
+    for name, value, share in zip(
+        ("queue", "prefill", "decode"),
+        (e.queue_s, e.prefill_s, e.decode_s),
+        e.shares or (None, None, None),
+        strict=True,
+    ):
+        if value is not None and share is not None:
+            yield f"  {name:9} {bar(share)} {share:>4.0%}  {seconds(value)} a request"
+    if e.running_max is not None and e.max_num_seqs:
+        waiting = f", {e.waiting_mean:.1f} waiting" if e.waiting_mean else ""
+        taken = e.running_max / e.max_num_seqs
+        most = f"{e.running_max:.0f} of {e.max_num_seqs} at most"
+        yield f"  {'seats':9} {bar(taken)} {taken:>4.0%}  {most}{waiting}"
+    if e.kv_usage_max_ratio is not None:
+        lost = f", {e.preemptions:.0f} preemptions" if e.preemptions else ""
+        yield f"  {'KV cache':9} {bar(e.kv_usage_max_ratio)} {e.kv_usage_max_ratio:>4.0%}  at most{lost}"
+    if e.device is not None:
+        rates = ((e.bandwidth_ratio, "bandwidth"), (e.flops_ratio, "flops"))
+        of = f"of {e.device.source}{' (assumed rates)' if e.device.assumed else ''}"
+        yield from (
+            f"  {name:9} {bar(ratio)} {ratio:>4.0%}  {of}" for ratio, name in rates if ratio is not None
+        )
+    latencies = [("TTFT", e.ttft_s, e.ttft_slo_s), ("TPOT", e.tpot_s, e.tpot_slo_s)]
+    said = [
+        f"{name} {seconds(value)}" + (f" (objective {seconds(slo)})" if slo is not None else "")
+        for name, value, slo in latencies
+        if value is not None
+    ]
+    if said:
+        yield f"  means: {', '.join(said)}"
+
+
+def _bound(each: Diagnosis) -> Iterator[str]:
     first, *others = each.findings
-    lines += [f"  bound by: {first.bound} ({first.symptom})", f"    {first.evidence}  [{first.rule}]"]
-    lines += [f"  seen beside it: {found.evidence}  [{found.rule}]" for found in others]
-    if each.levers:
-        lines.append("  levers, in this order:")
-        lines += [
-            f"    {number}. {line}" for number, lever in enumerate(each.levers, 1) for line in _lever(lever)
-        ]
+    yield f"  bound by: {first.bound} ({first.symptom})"
+    yield from _folded(f"  {first.evidence}  [{first.rule}]")
+    for found in others:
+        yield from _folded(f"seen beside it: {found.evidence}  [{found.rule}]")
+    for number, lever in enumerate(each.levers, 1):
+        yield from _lever(number, lever, each)
     if each.elsewhere:
-        lines.append("  not these, for they act on something else:")
-        lines += [f"    {lever.title}: on {what}" for lever, what in each.elsewhere]
-    return [*lines, *_silent(each)]
+        titles = "; ".join(lever.title for lever, _ in each.elsewhere)
+        yield from _folded(f"not these, for they act on what does not bind: {titles}")
 
 
-def _split(evidence: Evidence) -> list[str]:
-    means = {"queue": evidence.queue_s, "prefill": evidence.prefill_s, "decode": evidence.decode_s}
-    shares = evidence.shares or (None, None, None)
-    parts = [
-        f"{name} {value * 1000:.1f} ms" + (f" ({share:.0%})" if share is not None else "")
-        for (name, value), share in zip(means.items(), shares, strict=True)
-        if value is not None
-    ]
-    latencies = [
-        f"{name} {value * 1000:.1f} ms"
-        for name, value in (("TTFT", evidence.ttft_s), ("TPOT", evidence.tpot_s))
-        if value is not None
-    ]
-    return [line for line in (f"means: {', '.join(parts + latencies)}",) if parts or latencies]
-
-
-def _lever(each: Ranked) -> list[str]:
-    gain = f"predicted {_gain(each.gain)}" if each.gain else "no prediction: measure it"
-    why = f"; not first: {each.why_not_first}" if each.why_not_first else ""
-    return [f"{each.lever.title}: {each.lever.change}; {gain}; risk: {each.lever.risk}{why}"]
-
-
-def _gain(gain: Gain) -> str:
-    return f"{gain.of} {gain.low:.2f}x to {gain.high:.2f}x ({gain.how})"
-
-
-def _silent(each: Diagnosis) -> list[str]:
-    if not each.silent:
-        return []
-    rules = [f"{rule.id} needs {', '.join(rule.inputs)}" for rule in each.silent]
-    return ["  could not tell, for want of what was not seen: " + "; ".join(rules)]
-
-
-def _document(each: Diagnosis) -> dict[str, Any]:
-    evidence = each.evidence
-    return {
-        "source": evidence.source,
-        "seconds": evidence.seconds,
-        "requests": evidence.requests,
-        "refused": each.refused,
-        "bound": each.bound,
-        "findings": [
-            {"rule": f.rule, "symptom": f.symptom, "bound": f.bound, "evidence": f.evidence}
-            for f in each.findings
-        ],
-        "levers": [
-            {
-                "id": r.lever.id,
-                "title": r.lever.title,
-                "change": r.lever.change,
-                "risk": r.lever.risk,
-                "gain": None
-                if r.gain is None
-                else {"of": r.gain.of, "low": r.gain.low, "high": r.gain.high, "how": r.gain.how},
-                "why_not_first": r.why_not_first,
-            }
-            for r in each.levers
-        ],
-        "not_told": [{"rule": rule.id, "needs": list(rule.inputs)} for rule in each.silent],
-    }
+def _lever(number: int, each: Ranked, whole: Diagnosis) -> Iterator[str]:
+    first = each.why_not_first is None
+    yield f"  {'next' if first else f'{number}.'}{':' if first else ''} {each.lever.title}"
+    if each.why_not_first:
+        yield from _under(f"not first: {each.why_not_first}")
+    for gain in each.gains:
+        yield from _under(f"predicted: {gain_words(gain)} ({gain.how})")
+    yield from (f"      measured here: {words}" for words in whole.tried.get(each.lever.id, ()))
+    if not each.gains and first:
+        yield "      no prediction: --verify measures it"
+    yield f"      risk: {each.lever.risk}"
+    if each.fragment is None:
+        yield "      the change needs the deployment file: teapot diagnose FILE"
+    elif first and whole.file is not None:
+        lines = diff(whole.file.text, whole.file.name, each.fragment).splitlines()
+        yield from (f"      {line}" for line in lines)
+    else:
+        yield from (f"      {line}" for line in spell(each.fragment).splitlines())

@@ -21,6 +21,7 @@ BUSY = 1.0
 SEATS_TAKEN = 0.95
 SHARE_QUEUED = 0.3
 SHARE_PREFILL = 0.4
+RIDGE = 1.0
 ROOF_REACHED = 0.4
 ROOF_FAR = 0.2
 
@@ -85,30 +86,61 @@ def _preempted(e: Evidence) -> str | None:
 
 
 def _kv_full(e: Evidence) -> str | None:
-    usage, waiting = e.kv_usage_max_ratio or 0.0, e.waiting_capacity_max or 0.0
+    usage, waiting = e.kv_usage_max_ratio or 0.0, e.waiting_max or 0.0
     if usage <= KV_FULL or waiting <= 0:
         return None
-    return f"the KV cache was {usage:.0%} full while up to {waiting:.0f} requests waited for capacity"
+    return f"the KV cache was {usage:.0%} full while up to {waiting:.0f} requests waited"
 
 
 def _seats(e: Evidence) -> str | None:
-    running, seats, waiting = e.running_max or 0.0, e.max_num_seqs or 0, e.waiting_mean or 0.0
-    if running < SEATS_TAKEN * seats or waiting <= 0 or (e.kv_usage_max_ratio or 0.0) > KV_FULL:
+    if not _seats_taken(e) or not e.waiting_mean or _full(e) or _prompts_fill(e):
         return None
     return (
-        f"{running:.0f} of {seats} seats were taken while {waiting:.1f} requests waited on average, "
-        f"with the KV cache {e.kv_usage_max_ratio or 0.0:.0%} full"
+        f"{e.running_max:.0f} of {e.max_num_seqs} seats were taken while {e.waiting_mean:.1f} requests "
+        f"waited on average, with the KV cache {e.kv_usage_max_ratio or 0.0:.0%} full"
     )
 
 
 def _queued(e: Evidence) -> str | None:
-    if e.shares is None or e.shares[0] < SHARE_QUEUED:
+    """Whatever the queue is for; where nothing else takes the room of a step, prompts do (next rule)."""
+    if e.shares is None or e.shares[0] < SHARE_QUEUED or _prompts_fill(e):
         return None
-    return f"requests queued {_s(e.queue_s)} on average, {e.shares[0]:.0%} of their time"
+    words = f"requests queued {_s(e.queue_s)} on average, {e.shares[0]:.0%} of their time"
+    return words if e.max_num_seqs else f"{words}; whether for seats is not known without max_num_seqs"
+
+
+def _seats_taken(e: Evidence) -> bool:
+    return (e.running_max or 0.0) >= SEATS_TAKEN * (e.max_num_seqs or float("inf"))
+
+
+def _full(e: Evidence) -> bool:
+    return (e.kv_usage_max_ratio or 0.0) > KV_FULL
+
+
+def _prompts_fill(e: Evidence) -> bool:
+    """Whether steps are bound by computing prompts, so that whatever waits, waits for that."""
+    return e.prompts_in_step is not None and e.prompts_in_step >= RIDGE * e.ridge_tokens
+
+
+def _prompts(e: Evidence) -> str | None:
+    if not _prompts_fill(e):
+        return None
+    shares = (
+        f"; queue and prefill are {e.shares[0] + e.shares[1]:.0%} of a request's time" if e.shares else ""
+    )
+    return (
+        f"a mean step computes {e.prompts_in_step:.0f} prompt tokens, and from {e.ridge_tokens:.0f} on "
+        f"computing takes longer than reading weights: answers wait for others' prompts{shares}"
+    )
 
 
 def _idle(e: Evidence) -> str | None:
-    if (e.running_mean or 0.0) >= BUSY or _slow(e.ttft_s, e.ttft_slo_s) or _slow(e.tpot_s, e.tpot_slo_s):
+    if (
+        (e.running_mean or 0.0) >= BUSY
+        or e.waiting_max
+        or _slow(e.ttft_s, e.ttft_slo_s)
+        or _slow(e.tpot_s, e.tpot_slo_s)
+    ):
         return None
     return f"{e.running_mean:.1f} requests ran on average: latencies are those of an engine that has time"
 
@@ -126,7 +158,7 @@ def _prefill(e: Evidence) -> str | None:
 def _host(e: Evidence) -> str | None:
     moved, computed = e.bandwidth_ratio, e.flops_ratio
     if moved is not None and computed is not None and max(moved, computed) < ROOF_FAR:
-        return f"{moved:.0%} of the bandwidth and {computed:.0%} of the operations of {_device(e)}"
+        return f"steps take {moved:.0%} of the bandwidth and {computed:.0%} of the operations of {_device(e)}"
     return None
 
 
@@ -134,7 +166,7 @@ def _compute(e: Evidence) -> str | None:
     moved, computed = e.bandwidth_ratio, e.flops_ratio
     if moved is None or computed is None or computed < ROOF_REACHED or computed <= moved:
         return None
-    return f"{computed:.0%} of the operations that {_device(e)} has, and {moved:.0%} of its bandwidth"
+    return f"{computed:.0%} of the operations and {moved:.0%} of the bandwidth of {_device(e)}"
 
 
 def _decode(e: Evidence) -> str | None:
@@ -144,11 +176,7 @@ def _decode(e: Evidence) -> str | None:
     if e.tpot_slo_s is not None and _slow(e.tpot_s, e.tpot_slo_s):
         words.append(f"against an objective of {_s(e.tpot_slo_s)}")
     if e.bandwidth_ratio is not None:
-        words.append(f"{e.bandwidth_ratio:.0%} of the bandwidth that {_device(e)} has")
-    elif e.decode_floor_s and e.tpot_s:
-        words.append(
-            f"the floor of a step is {_s(e.decode_floor_s)} ({e.decode_floor_s / e.tpot_s:.0%} of that)"
-        )
+        words.append(f"{e.bandwidth_ratio:.0%} of the bandwidth of {_device(e)}")
     return "; ".join(words)
 
 
@@ -157,20 +185,24 @@ _GUIDE = "docs/diagnose.md"
 RULES: tuple[Rule, ...] = (
     Rule("preemptions", "batch will not grow", Bound.KV_CAPACITY, ("preemptions",), "preemptions > 0",
          f"{_GUIDE}: fit", _preempted),
-    Rule("kv-full", "batch will not grow", Bound.KV_CAPACITY, ("kv_usage_max_ratio", "waiting_capacity_max"),
-         f"KV usage > {KV_FULL} and requests waiting by capacity", f"{_GUIDE}: fit", _kv_full),
+    Rule("kv-full", "batch will not grow", Bound.KV_CAPACITY, ("kv_usage_max_ratio", "waiting_max"),
+         f"KV usage > {KV_FULL} and requests waiting", f"{_GUIDE}: fit", _kv_full),
     Rule("seats", "slow first token", Bound.SEATS, ("running_max", "max_num_seqs", "waiting_mean"),
-         f"running >= {SEATS_TAKEN} max_num_seqs, waiting > 0, KV usage <= {KV_FULL}",
+         f"running >= {SEATS_TAKEN} max_num_seqs, waiting > 0, KV usage <= {KV_FULL}, no `prompts`",
          f"{_GUIDE}: fit", _seats),
     Rule("low-traffic", "none", Bound.TRAFFIC, ("running_mean",),
-         f"running < {BUSY} on average and no objective missed", "a choice of ours", _idle),
+         f"running < {BUSY} on average, none waiting, no objective missed", "a choice of ours", _idle),
+    Rule("prompts", "slow first token", Bound.PREFILL, ("prompts_in_step",),
+         "prompt tokens of a mean step >= the device's operations a byte", "roofline (docs/planner.md: Time)",
+         _prompts),
     Rule("queue", "slow first token", Bound.QUEUE, _SHARES, f"queue >= {SHARE_QUEUED} of the time",
          f"{_GUIDE}: split", _queued),
     Rule("prefill", "slow first token", Bound.PREFILL, _SHARES,
          f"prefill above queue, and >= {SHARE_PREFILL} of the time or TTFT above its objective",
          f"{_GUIDE}: split", _prefill),
-    Rule("host", "slow tokens per user", Bound.HOST, ("bandwidth_ratio", "flops_ratio"),
-         f"bytes and operations both < {ROOF_FAR} of the device", f"{_GUIDE}: what binds", _host),
+    Rule("host", "slow tokens per user", Bound.HOST, ("proven_device", "bandwidth_ratio", "flops_ratio"),
+         f"bytes and operations both < {ROOF_FAR} of rates that are published, or given",
+         f"{_GUIDE}: what binds", _host),
     Rule("compute", "slow tokens per user", Bound.COMPUTE, ("bandwidth_ratio", "flops_ratio"),
          f"operations >= {ROOF_REACHED} of the device, above bytes", f"{_GUIDE}: what binds", _compute),
     Rule("decode", "slow tokens per user", Bound.DECODE, _SHARES, "decode is the largest share",
@@ -200,4 +232,6 @@ def _s(seconds: float | None) -> str:
 
 
 def _device(e: Evidence) -> str:
-    return e.device.source if e.device else "the device"
+    if e.device is None:
+        return "the device"
+    return f"{e.device.source}, at most as assumed" if e.device.assumed else e.device.source

@@ -5,23 +5,19 @@ Owns: reading them, and what is said where one cannot be read. Knows nothing abo
 
 from __future__ import annotations
 
-import http.client
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from dashboards.query import Prometheus
-from deploy.diagnose.evidence import Reading
-from deploy.diagnose.readings import NAMES, of_run, of_series, of_text
-from loadgen.control import ControlClient
+from deploy.diagnose.readings import NAMES, of_run, of_series
 from loadgen.run_folder import RunFolder
-from loadgen.scrape import metrics_address
-from loadgen.target import parse_target
+from loadgen.scrape import metrics_address, read_once
+from loadgen.server_metrics import ServerSample
 from serving.errors import Failed, UsageError
 
 EVERY_S = 1.0
-TIMEOUT_S = 5.0
-Readings = Mapping[str, list[Reading]]
+Readings = Mapping[str, list[ServerSample]]
 """Of each engine by its address, in the order of time."""
 
 
@@ -47,12 +43,18 @@ def from_prometheus(url: str, deployment: str | None, within_s: float, now_s: fl
 def from_engine(url: str, within_s: float, pause: Callable[[float], None] = time.sleep) -> Readings:
     """Watch one engine's `/metrics` for `within_s` seconds. Raises: Failed, UsageError."""
     base, path = metrics_address(url, where="--engine")
-    readings = []
-    began_s = time.monotonic()
+    readings: list[ServerSample] = []
+    began_ns = time.monotonic_ns()
     while True:
-        at_s = time.monotonic() - began_s
-        readings.append(of_text(at_s, _get(base, path)))
-        if at_s >= within_s:
+        at_ns = time.monotonic_ns() - began_ns
+        readings.append(read_once(url, t_ns=at_ns, edge=True))
+        if not readings[0].series:
+            raise Failed(
+                f"its metrics cannot be read: {readings[0].error or 'the page has none of vLLM'}",
+                where=f"{base}{path}",
+                fix="give the engine's own address, not the gateway's; `teapot status` lists the engines",
+            )
+        if at_ns >= within_s * 1e9:
             return {url: readings}
         pause(EVERY_S)
 
@@ -72,22 +74,3 @@ def from_run(folder: Path) -> Readings:
             fix="run the load with --metrics URL of the engine, or against a deployment of `teapot serve`",
         )
     return found
-
-
-def _get(base: str, path: str) -> str:
-    try:
-        with ControlClient(parse_target(base), timeout_s=TIMEOUT_S) as client:
-            answer = client.get(path)
-    except (OSError, http.client.HTTPException) as error:
-        raise Failed(
-            f"its metrics cannot be read: {error or type(error).__name__}",
-            where=f"{base}{path}",
-            fix="give the engine's own address; `teapot status` lists the engines of a deployment",
-        ) from error
-    if answer.status != 200:
-        raise Failed(
-            f"its metrics cannot be read: HTTP {answer.status}",
-            where=f"{base}{path}",
-            fix="give the engine's own address, not the gateway's public one",
-        )
-    return answer.body.decode(errors="replace")

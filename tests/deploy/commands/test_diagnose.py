@@ -10,7 +10,12 @@ import pytest
 from deploy.cli import main
 from loadgen.server_metrics import ServerSample
 
-FILE = "name: demo\nengine: {max_num_seqs: 4}\nslo: {ttft: 200ms}\n"
+FILE = "name: demo\nengine: {device: cpu, max_num_seqs: 4, kv_cache_memory: 460MiB}\nslo: {ttft: 200ms}\n"
+
+
+@pytest.fixture(autouse=True)
+def own_data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TEAPOT_HOME", str(tmp_path / "home"))
 
 
 def run_folder(folder: Path, requests: int) -> Path:
@@ -39,13 +44,14 @@ def test_the_deployment_file_adds_what_metrics_do_not_tell(
     assert main(["diagnose", "--run", str(folder), str(folder / "demo.yaml"), "--json"]) == 0
     [engine] = json.loads(capsys.readouterr().out)["engines"]
     assert engine["bound"] == "max_num_seqs"
+    assert "+engine: {device: cpu, max_num_seqs: 8, kv_cache_memory: 460MiB}" in engine["levers"][0]["diff"]
 
 
 def test_without_the_file_the_rule_is_named_as_silent(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["diagnose", "--run", str(run_folder(tmp_path / "run", 100))]) == 0
-    assert "seats needs running_max, max_num_seqs, waiting_mean" in capsys.readouterr().out
+    assert "seats needs running_max, max_num_seqs, waiting_mean" in " ".join(capsys.readouterr().out.split())
 
 
 def test_too_little_data_is_inconclusive(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,76 +1,59 @@
-"""Evidence from readings made by hand."""
+"""What follows from evidence, by numbers made by hand."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from deploy.diagnose.evidence import Device, Evidence, Reading, of_readings
+from deploy.diagnose.evidence import RIDGE_TOKENS, Device, Evidence, StepFloor
 
-BEFORE = Reading(100.0, {
-    "vllm:e2e_request_latency_seconds_count": 10, "vllm:e2e_request_latency_seconds_sum": 20,
-    "vllm:request_queue_time_seconds_count": 10, "vllm:request_queue_time_seconds_sum": 1,
-    "vllm:num_requests_running": 2, "vllm:kv_cache_usage_perc": 0.2, "vllm:num_preemptions_total": 3,
-    "vllm:prefix_cache_queries_total": 1000, "vllm:prefix_cache_hits_total": 100,
-})  # fmt: skip
-AFTER = Reading(160.0, {
-    "vllm:e2e_request_latency_seconds_count": 40, "vllm:e2e_request_latency_seconds_sum": 80,
-    "vllm:request_queue_time_seconds_count": 40, "vllm:request_queue_time_seconds_sum": 7,
-    "vllm:num_requests_running": 6, "vllm:kv_cache_usage_perc": 0.1, "vllm:num_preemptions_total": 3,
-    "vllm:prefix_cache_queries_total": 3000, "vllm:prefix_cache_hits_total": 600,
-    "vllm:estimated_read_bytes_per_gpu_total": 6e10,
-}, {"cache_dtype": "fp8"})  # fmt: skip
+SEEN = Evidence(
+    source="e", seconds=50, requests=100, busy_ratio=0.8, queue_s=1.0, prefill_s=1.0, decode_s=2.0,
+    tpot_s=0.02, prompt_tokens=20_000, computed_prompt_tokens=12_000, output_tokens=4_000, step_tokens=40.0,
+)  # fmt: skip
+DEVICE = Device(bandwidth_bytes_per_s=4e9, flops=1e12, source="by hand")
 
 
-def test_counters_are_taken_as_differences_and_gauges_as_they_were() -> None:
-    evidence = of_readings("engine", [BEFORE, AFTER])
-    assert (evidence.seconds, evidence.requests, evidence.preemptions) == (60.0, 30, 0)
-    assert evidence.e2e_s == 2.0
-    assert evidence.queue_s == pytest.approx(0.2)
-    assert (evidence.running_mean, evidence.running_max, evidence.kv_usage_max_ratio) == (4.0, 6, 0.2)
-    assert evidence.prefix_hit_ratio == 0.25
-    assert evidence.read_bytes_per_s == 1e9
-    assert evidence.cache_config == {"cache_dtype": "fp8"}
+def test_shares_are_of_the_three_together() -> None:
+    assert SEEN.shares == (0.25, 0.25, 0.5)
+    assert replace(SEEN, prefill_s=None).shares is None
 
 
-def test_what_was_not_seen_is_none_and_not_zero() -> None:
-    evidence = of_readings("engine", [BEFORE, AFTER])
-    assert (evidence.prefill_s, evidence.ttft_s, evidence.speculated, evidence.flops_per_s) == (None,) * 4
-    assert evidence.shares is None
-    assert evidence.bandwidth_ratio is None
+def test_only_prompt_tokens_that_were_computed_are_in_a_step() -> None:
+    assert SEEN.prompts_in_step == 30.0  # 12,000 of 16,000 tokens, of 40 in a step
+    assert replace(SEEN, computed_prompt_tokens=None).prompts_in_step is None
 
 
-@pytest.mark.parametrize(
-    "series",
-    [
-        {"vllm:e2e_request_latency_seconds_count": 4},
-        {"vllm:e2e_request_latency_seconds_count": 40, "process_start_time_seconds": 99},
-    ],
-)
-def test_another_process_is_noticed(series: dict[str, float]) -> None:
-    before = Reading(0, {**BEFORE.series, "process_start_time_seconds": 11})
-    assert of_readings("engine", [before, Reading(60, series)]).restarted
-    assert not of_readings("engine", [BEFORE, AFTER]).restarted
+def test_requests_in_a_step_are_those_of_the_time_in_which_it_worked() -> None:
+    assert SEEN.decoding == 5.0  # 100 requests of 2 s within 40 s
 
 
-def test_speculation_is_told_by_position() -> None:
-    after = Reading(60, {
-        "vllm:spec_decode_num_drafts_total": 50, "vllm:spec_decode_num_draft_tokens_total": 100,
-        "vllm:spec_decode_num_accepted_tokens_total": 60,
-        "vllm:spec_decode_num_accepted_tokens_per_pos_total{1}": 20,
-        "vllm:spec_decode_num_accepted_tokens_per_pos_total{0}": 40,
-    })  # fmt: skip
-    speculated = of_readings("engine", [Reading(0, {}), after]).speculated
-    assert speculated is not None
-    assert (speculated.acceptance_ratio, speculated.acceptance_length) == (0.6, 2.2)
-    assert speculated.positions == (0.8, 0.4)
+def test_lengths_are_means() -> None:
+    assert SEEN.lengths == (200.0, 40.0)
+    assert replace(SEEN, requests=0).lengths is None
 
 
 def test_ratios_to_the_device_need_both_sides() -> None:
-    device = Device(bandwidth_bytes_per_s=4e9, flops=1e12, source="by hand")
-    evidence = Evidence(source="e", seconds=60, read_bytes_per_s=1e9, flops_per_s=5e11, device=device)
-    assert (evidence.bandwidth_ratio, evidence.flops_ratio) == (0.25, 0.5)
+    told = replace(SEEN, read_bytes_per_s=1e9, flops_per_s=5e11, device=DEVICE)
+    assert (told.bandwidth_ratio, told.flops_ratio) == (0.25, 0.5)
+    assert replace(told, device=None).bandwidth_ratio is None
+    assert replace(told, read_bytes_per_s=None).bandwidth_ratio is None
 
 
-def test_one_reading_is_no_window() -> None:
-    with pytest.raises(ValueError, match="two readings"):
-        of_readings("engine", [BEFORE])
+def test_without_the_engines_estimate_the_floor_of_a_step_stands_in() -> None:
+    floor = StepFloor(memory_s=0.005, compute_s=0.001)
+    told = replace(SEEN, step_floor=floor, device=DEVICE)
+    assert told.bandwidth_ratio == pytest.approx(0.25)
+    assert told.flops_ratio == pytest.approx(0.05)
+    assert floor.seconds == 0.005
+
+
+def test_the_ridge_is_operations_a_byte_of_the_device() -> None:
+    assert replace(SEEN, device=DEVICE).ridge_tokens == 250.0
+    assert SEEN.ridge_tokens == RIDGE_TOKENS
+
+
+def test_assumed_rates_prove_nothing_by_a_small_share() -> None:
+    assert replace(SEEN, device=DEVICE).proven_device == DEVICE
+    assert replace(SEEN, device=replace(DEVICE, assumed=True)).proven_device is None

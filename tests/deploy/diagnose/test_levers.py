@@ -1,86 +1,116 @@
-"""Levers: their order, and gains worked out by hand."""
+"""The levers' rows: their changes, and why one may not come."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 import pytest
+from fakes.diagnosed import ask_of
 
 from deploy.diagnose.evidence import Evidence, Speculated
-from deploy.diagnose.levers import LEVERS, elsewhere, ranked
+from deploy.diagnose.levers import LEVERS, Lever, Seen
 from deploy.diagnose.rules import Bound
 
-ENGINE = Evidence(source="engine", seconds=60, requests=100, cache_config={"cache_dtype": "auto"})
-# The guide's own table (facts/study.md), row by row: the levers that it names for what binds.
+ENGINE = Evidence(
+    source="engine", seconds=60, requests=100, prompt_tokens=10_000, output_tokens=10_000, max_num_seqs=8,
+    ttft_s=0.5, tpot_s=0.05, running_mean=4.0, cache_config={"cache_dtype": "auto"},
+)  # fmt: skip
+BARE = Seen(ENGINE)
+ASKED = Seen(ENGINE, ask=ask_of("engine: {device: cpu, max_model_len: 2048, kv_cache_memory: 512MiB}"))
+ROWS = {lever.id: lever for lever in LEVERS}
+# The guide's own table (facts of the study), row by row: the levers that it names for what binds.
 GUIDE = {
-    Bound.PREFILL: {"prefix-cache", "chunked-prefill", "replicas", "disaggregated"},
+    Bound.PREFILL: {"chunked-prefill", "prefix-cache", "replicas", "disaggregated"},
     Bound.DECODE: {"weights", "speculation", "tensor"},
     Bound.KV_CAPACITY: {"kv-dtype", "weights", "max-model-len", "tensor"},
 }
 
 
-def ids(bound: Bound, evidence: Evidence = ENGINE) -> list[str]:
-    return [each.lever.id for each in ranked(bound, evidence)]
+def row(name: str) -> Lever:
+    return ROWS[name]
 
 
 @pytest.mark.parametrize("bound", GUIDE)
-def test_the_levers_of_the_guides_table_are_offered(bound: Bound) -> None:
-    assert GUIDE[bound] <= set(ids(bound))
+def test_the_levers_of_the_guides_table_act_on_what_it_says(bound: Bound) -> None:
+    assert GUIDE[bound] <= {lever.id for lever in LEVERS if bound in lever.helps}
 
 
-def test_scaling_out_comes_after_what_needs_no_device() -> None:
-    assert ids(Bound.KV_CAPACITY)[0] == "kv-dtype"
-    assert ids(Bound.KV_CAPACITY)[-1] == "replicas"
-    assert ids(Bound.PREFILL).index("replicas") > ids(Bound.PREFILL).index("chunked-prefill")
+def test_ids_are_unique_and_each_acts_on_something() -> None:
+    assert len(ROWS) == len(LEVERS)
+    assert all(lever.helps and lever.risk for lever in LEVERS)
 
 
-def test_a_lever_that_is_pulled_already_comes_last_with_the_reason() -> None:
-    evidence = replace(ENGINE, cache_config={"cache_dtype": "fp8"})
-    last = ranked(Bound.KV_CAPACITY, evidence)[-1]
-    assert last.lever.id == "kv-dtype"
-    assert last.why_not_first == "the KV cache is fp8 already"
-    assert last.gain is None
+@pytest.mark.parametrize(
+    ("name", "fragment"),
+    [
+        ("seats", {"engine": {"max_num_seqs": 16}}),
+        ("kv-memory", {"engine": {"kv_cache_memory": "1024MiB"}}),
+        ("kv-dtype", {"modes": [{"kind": "quantized_kv", "format": "fp8"}]}),
+        ("max-model-len", {"engine": {"max_model_len": 1024}}),
+        ("weights", {"modes": [{"kind": "quantized_weights", "format": "fp8_per_block"}]}),
+        ("compiled", {"engine": {"args": {"enforce-eager": False}}}),
+        ("chunked-prefill", {"modes": [{"kind": "chunked_prefill", "max_batched_tokens": 4096}]}),
+        ("tensor", {"modes": [{"kind": "parallel", "tensor": 2, "pipeline": 1, "data": 1}]}),
+        ("replicas", {"replicas": 2}),
+    ],
+)
+def test_the_change_is_exact(name: str, fragment: dict[str, object]) -> None:
+    assert row(name).fragment(ASKED) == fragment
 
 
-def test_speculation_is_not_advised_before_its_acceptance_is_known() -> None:
-    last = ranked(Bound.DECODE, ENGINE)[-1]
-    assert last.lever.id == "speculation"
-    assert "its acceptance is not measured" in (last.why_not_first or "")
+@pytest.mark.parametrize("name", ["kv-memory", "max-model-len", "chunked-prefill"])
+def test_a_change_of_what_is_not_known_is_not_made_up(name: str) -> None:
+    assert row(name).fragment(BARE) is None
 
 
-def test_a_measured_acceptance_bounds_the_gain_of_speculation() -> None:
-    speculated = Speculated(drafts=50, drafted=100, accepted=60, positions=(0.8, 0.4))
-    by_id = {r.lever.id: r for r in ranked(Bound.DECODE, replace(ENGINE, speculated=speculated))}
-    gain = by_id["speculation"].gain
-    assert gain is not None
-    assert (gain.low, gain.high) == (1.0, 2.2)
+def test_a_lever_that_is_pulled_already_says_so() -> None:
+    small = replace(ENGINE, cache_config={"cache_dtype": "fp8"})
+    assert row("kv-dtype").not_yet(Seen(small)) == "the KV cache is fp8 already"
+    assert row("kv-dtype").not_yet(BARE) is None
+    hits = replace(ENGINE, prefix_hit_ratio=0.25)
+    assert row("prefix-cache").not_yet(Seen(hits)) == "prefix caching is on already, with 25% hits"
+    off = replace(ENGINE, cache_config={"enable_prefix_caching": "False"})
+    assert row("prefix-cache").not_yet(Seen(off)) is None
+    assert row("compiled").not_yet(ASKED) == "steps are compiled already"
+    eager = Seen(ENGINE, ask=ask_of("engine: {device: cpu, args: {enforce-eager: true}}"))
+    assert row("compiled").not_yet(eager) is None
 
 
-def test_halved_weights_gain_by_the_bytes_of_a_step() -> None:
-    # 16 GB of weights, and 8 GB of KV cache read in a step: 24 / 16 = 1.5.
-    evidence = replace(
-        ENGINE, weight_bytes=16_000_000_000, kv_bytes_per_token=100_000, kv_usage_max_ratio=0.5,
-        cache_config={"kv_cache_size_tokens": "160000"},
-    )  # fmt: skip
-    gain = {r.lever.id: r for r in ranked(Bound.DECODE, evidence)}["weights"].gain
-    assert gain is not None
-    assert gain.high == pytest.approx(1.5)
+def test_speculation_waits_for_its_acceptance_and_for_a_small_batch() -> None:
+    assert "its acceptance is not measured" in (row("speculation").not_yet(BARE) or "")
+    assert row("speculation").not_yet(replace(BARE, acceptance=0.7)) is None
+    crowded = Seen(replace(ENGINE, running_mean=40.0), acceptance=0.7)
+    assert "40 requests ran at once" in (row("speculation").not_yet(crowded) or "")
 
 
-def test_without_the_queue_ttft_is_what_is_left() -> None:
-    gain = ranked(Bound.SEATS, replace(ENGINE, ttft_s=1.0, queue_s=0.8))[0].gain
-    assert gain is not None
-    assert gain.high == pytest.approx(5.0)
+def test_fewer_drafts_are_told_where_fewer_are_best() -> None:
+    drafting = replace(
+        ENGINE, speculated=Speculated(acceptance_ratio=0.3, acceptance_length=1.6, positions=(0.4, 0.2))
+    )
+    mode = {"kind": "speculative", "method": "ngram", "tokens": 2}
+    fewer = Seen(drafting, speculative=mode, best_drafts=1)
+    assert row("drafts").fragment(fewer) == {"modes": [{**mode, "tokens": 1}]}
+    assert row("drafts").not_yet(fewer) is None
+    assert "take the mode out" in (row("drafts").not_yet(replace(fewer, best_drafts=0)) or "")
+    assert "no smaller number" in (row("drafts").not_yet(replace(fewer, best_drafts=2)) or "")
 
 
-def test_only_the_first_needs_no_reason_why_it_is_not() -> None:
-    for bound in Bound:
-        found = ranked(bound, ENGINE)
-        assert all(each.why_not_first for each in found[1:])
+def test_chunks_trade_one_objective_for_the_other() -> None:
+    late = replace(ASKED, evidence=replace(ENGINE, tpot_slo_s=0.04, ttft_slo_s=1.0))
+    assert row("chunked-prefill").fragment(late) == {
+        "modes": [{"kind": "chunked_prefill", "max_batched_tokens": 1024}]
+    }
+    assert row("chunked-prefill").not_yet(late) is None
+    assert "trades TTFT against TPOT" in (row("chunked-prefill").not_yet(ASKED) or "")
 
 
-def test_each_lever_is_either_offered_or_said_to_act_elsewhere() -> None:
-    for bound in Bound:
-        offered = set(ids(bound))
-        assert offered | {lever.id for lever, _ in elsewhere(bound)} == {lever.id for lever in LEVERS}
-        assert offered.isdisjoint(lever.id for lever, _ in elsewhere(bound))
+def test_a_shorter_context_is_not_told_where_requests_are_long() -> None:
+    assert row("max-model-len").not_yet(ASKED) is None  # 200 tokens on average
+    long = replace(ENGINE, prompt_tokens=90_000)
+    assert "some would be refused" in (row("max-model-len").not_yet(replace(ASKED, evidence=long)) or "")
+
+
+def test_on_a_cpu_nothing_comes_of_sharing_its_cores() -> None:
+    for name in ("tensor", "replicas", "disaggregated"):
+        assert row(name).not_yet(ASKED) == "on CPU it shares the same cores"
+        assert row(name).not_yet(BARE) is None

@@ -77,12 +77,18 @@ def test_an_address_without_metrics_is_refused() -> None:
         from_engine(url, 0)
 
 
+def test_a_page_without_vllms_series_is_refused() -> None:
+    with server(["up 1\n"]) as (url, _), pytest.raises(Failed, match="the page has none of vLLM"):
+        from_engine(url, 0)
+
+
 def test_prometheus_is_asked_for_engines_of_the_deployment() -> None:
     with server([""], MATRIX) as (url, asked):
         found = from_prometheus(url, "demo", 60, 160)
     assert 'job="engine", deployment="demo"' in asked[0]
     [readings] = found.values()
-    assert [(r.at_s, r.series["vllm:num_requests_running"]) for r in readings] == [(100, 3), (101, 5)]
+    told = [(r.t_ns // 10**9, r.series["vllm:num_requests_running"]) for r in readings]
+    assert told == [(100, 3), (101, 5)]
 
 
 def test_a_prometheus_without_engines_says_so() -> None:

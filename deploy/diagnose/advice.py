@@ -1,0 +1,123 @@
+"""The levers on what binds, in their order, with what each should gain and why it is not first.
+
+Owns: the ranking. Knows nothing about the rows of the table (`levers`), the arithmetic (`predict`) or files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from deploy.diagnose.edit import Fragment
+from deploy.diagnose.evidence import Evidence
+from deploy.diagnose.levers import DRAFTS, LEVERS, Lever, Seen
+from deploy.diagnose.predict import KV_TOKENS, TTFT, Gain, drafted, effects, room
+from deploy.diagnose.rules import Bound
+from serving.errors import UsageError
+from serving.planner.plan import Plan
+
+WORTH = 1.02
+"""A change whose upper bound is below 2 % is not worth its try."""
+Replan = Callable[[Fragment], Plan]
+"""The plan made again with a fragment. Raises: UsageError where that cannot be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A lever in its place."""
+
+    lever: Lever
+    fragment: Fragment | None
+    gains: tuple[Gain, ...]
+    why_not_first: str | None
+    """None for the one that comes first."""
+
+    @property
+    def ready(self) -> bool:
+        """Whether it can be tried now."""
+        return self.fragment is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A deployment as the planner sees it, and how it is planned with a change."""
+
+    plan: Plan
+    replan: Replan
+
+
+def ranked(bound: Bound, seen: Seen, planned: Planned | None = None) -> list[Ranked]:
+    """The levers on what binds, in the guide's order: what is ready before what is not."""
+    seen = replace(seen, best_drafts=_best_drafts(seen, planned))
+    fitting = [_judged(lever, seen, planned) for lever in LEVERS if bound in lever.helps]
+    in_order = sorted(fitting, key=lambda each: each.why_not_first is not None)
+    found: list[Ranked] = []
+    for number, each in enumerate(in_order):
+        why = each.why_not_first
+        if why is None and number > 0:
+            why = f"the guide puts '{in_order[0].lever.title}' before it"
+        found.append(replace(each, why_not_first=why))
+    return found
+
+
+def elsewhere(bound: Bound) -> list[tuple[Lever, str]]:
+    """The levers that act on something else, and on what."""
+    return [(lever, ", ".join(sorted(lever.helps))) for lever in LEVERS if bound not in lever.helps]
+
+
+def _judged(lever: Lever, seen: Seen, planned: Planned | None) -> Ranked:
+    fragment, why = lever.fragment(seen), lever.not_yet(seen)
+    gains: tuple[Gain, ...] = ()
+    if why is None and planned is not None and fragment is not None:
+        gains, why = _gains(lever, fragment, seen, planned)
+    return Ranked(lever, fragment, gains, why)
+
+
+def _gains(
+    lever: Lever, fragment: Fragment, seen: Seen, planned: Planned
+) -> tuple[tuple[Gain, ...], str | None]:
+    try:
+        plan = planned.replan(fragment)
+    except UsageError as error:
+        return (), f"it cannot be had here: {error.problems[0].what}"
+    if planned.plan.fits and not plan.fits:
+        return (), "it does not fit: " + "; ".join(limit.what for limit in plan.limits if limit.blocks)
+    if lever.id == "seats" and room(plan, seen.evidence) == room(planned.plan, seen.evidence):
+        return (), f"the KV cache holds no more than {room(plan, seen.evidence)} such requests"
+    gain = _of_drafts(lever, seen, planned.plan)
+    gains = (gain,) if gain is not None else effects(planned.plan, plan, seen.evidence)
+    return gains, _not_worth(gains)
+
+
+def _not_worth(gains: Sequence[Gain]) -> str | None:
+    judged = [gain for gain in gains if gain.measure != TTFT] or gains
+    if not judged or any(gain.high >= WORTH or gain.measure == KV_TOKENS for gain in judged):
+        return None
+    return f"it is predicted to gain nothing: {judged[0].low:.2f}x to {judged[0].high:.2f}x"
+
+
+def _of_drafts(lever: Lever, seen: Seen, plan: Plan) -> Gain | None:
+    e = seen.evidence
+    if lever.id == "speculation" and seen.acceptance is not None:
+        alike = tuple(seen.acceptance ** (position + 1) for position in range(DRAFTS))
+        return drafted(plan, e, now=0, then=DRAFTS, accepted=alike)
+    if lever.id == "drafts" and seen.best_drafts and e.speculated is not None:
+        positions = e.speculated.positions
+        return drafted(plan, e, now=len(positions), then=seen.best_drafts, accepted=positions)
+    return None
+
+
+def _best_drafts(seen: Seen, planned: Planned | None) -> int | None:
+    """The number of drafted tokens with the best lower bound, among those whose acceptance was measured."""
+    e: Evidence = seen.evidence
+    if planned is None or e.speculated is None or not e.speculated.positions:
+        return None
+    now, positions = len(e.speculated.positions), e.speculated.positions
+    best, gained = now, 1.0
+    for then in range(now):
+        gain = drafted(planned.plan, e, now=now, then=then, accepted=positions)
+        if gain is None:
+            return None
+        if gain.low > max(gained, WORTH):
+            best, gained = then, gain.low
+    return best

@@ -1,0 +1,75 @@
+"""From the command's options to diagnoses: the sources are read, the file is planned, each engine is judged.
+
+Owns: what comes from where. Knows nothing about rules, levers or words.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from deploy.diagnose.diagnosis import Diagnosis, File, Known, diagnose
+from deploy.diagnose.evidence import Evidence
+from deploy.diagnose.levers import Seen
+from deploy.diagnose.question import Question, read_question
+from deploy.diagnose.readings import evidence_of
+from deploy.diagnose.sources import Readings, from_engine, from_prometheus, from_run
+from deploy.diagnose.tried import Tried
+from loadgen.run_folder import RunFolder
+from serving.console import Console
+
+DEFAULT_PROMETHEUS = "http://127.0.0.1:9090"
+NO_FILE = "without the deployment file neither seats nor what a lever gains can be told: teapot diagnose FILE"
+
+
+def gathered(
+    args: argparse.Namespace, console: Console, now_s: float, tried: Tried, question: Question | None
+) -> list[Diagnosis]:
+    """A diagnosis of every engine that was read twice. Raises: Failed, UsageError."""
+    objectives = _objectives(args.run) if args.run is not None and question is None else {}
+    found = []
+    for source, samples in _readings(args, console, now_s).items():
+        if sum(sample.error is None and bool(sample.series) for sample in samples) < 2:
+            continue
+        evidence = evidence_of(source, samples)
+        if question is None:
+            told = replace(evidence, ttft_slo_s=objectives.get("ttft"), tpot_slo_s=objectives.get("tpot"))
+            found.append(diagnose(Seen(told, acceptance=args.acceptance), Known(notes=(NO_FILE,))))
+        else:
+            found.append(_judged(question, evidence, args, tried))
+    return found
+
+
+def asked(args: argparse.Namespace) -> Question | None:
+    """The deployment file that was given, and its plan. Raises: UsageError where it is wrong."""
+    return None if args.file is None else read_question(args.file, args)
+
+
+def _judged(question: Question, evidence: Evidence, args: argparse.Namespace, tried: Tried) -> Diagnosis:
+    known = Known(
+        planned=question.planned,
+        file=File(question.name, question.text),
+        notes=(f"no plan, so no floors and no predictions: {question.no_plan}",) if question.no_plan else (),
+        tried=tried.words(question.deployment.model),
+    )
+    return diagnose(question.seen(question.evidence(evidence), args.acceptance), known)
+
+
+def _readings(args: argparse.Namespace, console: Console, now_s: float) -> Readings:
+    if args.run is not None:
+        return from_run(args.run)
+    if args.engine is not None:
+        console.say(f"watching {args.engine} for {args.within:.0f} s")
+        return from_engine(args.engine, args.within)
+    return from_prometheus(args.prometheus or DEFAULT_PROMETHEUS, args.deployment, args.within, now_s)
+
+
+def _objectives(folder: Path) -> Mapping[str, Any]:
+    """Those that a run's own workload was judged by; empty where its manifest is gone."""
+    if not (folder / "manifest.json").exists():
+        return {}
+    slo: Mapping[str, Any] = RunFolder(folder).manifest().workload.get("slo") or {}
+    return slo
