@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from serving.facts.formats import KvFormat, kv_bytes_per_token, parse_kv_formats
@@ -28,6 +30,13 @@ LLAMA_8B_LAYER = {
 
 def test_every_format_takes_the_bytes_that_are_known_of_it() -> None:
     assert {name: 8 * row.bytes_per_head(128) for name, row in kv_formats().items()} == LLAMA_8B_LAYER
+
+
+def test_the_planners_page_tells_the_bytes_of_every_format() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "planner.md").read_text(encoding="utf-8")
+    table = page.split("| format | bytes |")[1].split("\n\n")[0]
+    missing = [name for name, size in LLAMA_8B_LAYER.items() if f"{size:,}" not in table]
+    assert not missing
 
 
 @pytest.mark.parametrize(
