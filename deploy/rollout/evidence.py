@@ -7,7 +7,7 @@ the numbers, or what is good. What is absent stays absent: it is never 0.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from typing import Any, Literal
@@ -140,6 +140,8 @@ class Evidence:
     """None: there never was one."""
     concurrent: bool
     """Whether the baseline had its requests at the same time. If not, its latencies say nothing."""
+    parts: tuple[tuple[Side, Side], ...] = ()
+    """Canary and baseline in each part of the window, one after the other."""
     health: Health
     targets: Values = field(default_factory=dict)
     """The share of requests that is to meet each objective, by its name."""
@@ -167,6 +169,17 @@ def side(start: Reading, end: Reading) -> Side:
     )
 
 
+def parts(readings: Sequence[tuple[Reading, Reading]]) -> tuple[tuple[Side, Side], ...]:
+    """What canary and baseline did from one pair of readings to the next, oldest first.
+
+    At most `PARTS` of about the same length: longer ones depend on each other less. Raises: Broken.
+    """
+    every = -(-(len(readings) - 1) // PARTS) if len(readings) > 1 else 1
+    kept = [*readings[:-1:every], *readings[-1:]]
+    return tuple((side(a[0], b[0]), side(a[1], b[1])) for a, b in pairwise(kept))
+
+
+PARTS = 20
 HISTOGRAMS = ("first_byte", "tpot", "prompt_tokens", "asked_tokens", "answer_tokens")
 GAUGES = ("ready", "targets", "memory", "failures")
 """Read as they are at the end. Failures are among them: every one since the engine's start counts."""

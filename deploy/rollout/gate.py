@@ -70,6 +70,9 @@ class Judgement:
     """By check."""
     start_s: float
     end_s: float
+    decided: bool
+    """Whether it could have passed, and so spent its part of the chance to pass wrongly. A look that had too
+    few requests could not."""
 
     def reasons(self) -> tuple[str, ...]:
         """What decided, in words: what failed, or what is not sure yet; on a pass, nothing."""
@@ -84,7 +87,12 @@ class Judgement:
             name: {"answer": found.answer, "why": found.why, "numbers": dict(found.numbers)}
             for name, found in self.findings.items()
         }
-        return {"verdict": self.verdict, "window_s": [self.start_s, self.end_s], "checks": rows}
+        return {
+            "verdict": self.verdict,
+            "decided": self.decided,
+            "window_s": [self.start_s, self.end_s],
+            "checks": rows,
+        }
 
 
 def judge(evidence: Evidence, plan: Plan, look: Look) -> Judgement:
@@ -97,7 +105,8 @@ def judge(evidence: Evidence, plan: Plan, look: Look) -> Judgement:
             findings[check.name] = Finding("NOT JUDGED", "the mix of requests differs")
         else:
             findings[check.name] = check.judge(asked)
-    return Judgement(_verdict(findings, look), findings, evidence.start_s, evidence.end_s)
+    decided = look.pass_tail is not None and findings["requests"].answer == "PASS"
+    return Judgement(_verdict(findings, look), findings, evidence.start_s, evidence.end_s, decided)
 
 
 def looks(plan: Plan, step: int) -> int:
@@ -111,9 +120,10 @@ def decisions_s(plan: Plan, step: int, window_s: float) -> tuple[float, ...]:
     return tuple(first_s + plan.wait_s * k / (DECISIONS - 1) for k in range(DECISIONS))
 
 
-def next_look(state: State, plan: Plan, *, last_s: float | None, now_s: float) -> Look | None:
-    """The look that is due in a step, whose last one was at `last_s`; None: none is due yet.
+def next_look(state: State, plan: Plan, *, last_s: float | None, decided: int, now_s: float) -> Look | None:
+    """The look that is due in a step; None: none is due yet.
 
+    `last_s`: when the step's last look was. `decided`: how many of its looks have been `Judgement.decided`.
     Ask before `machine.due`: the last decision of a step is at the very end of its wait.
     """
     if state.window_s is None or state.step is None or now_s < state.window_s:
@@ -124,7 +134,16 @@ def next_look(state: State, plan: Plan, *, last_s: float | None, now_s: float) -
     if passed == before and last_s is not None and now_s - last_s < plan.look_every_s:
         return None
     total = sum(looks(plan, step) for step in range(len(plan.steps)))
-    return look(tests=TESTS * total, decision=passed if passed > before else None)
+    return look(tests=TESTS * total, decision=decided + 1 if passed > before else None)
+
+
+def needed_s(plan: Plan, requests_per_s: float) -> tuple[float | None, ...]:
+    """How long each step takes until it has enough requests; None: longer than its bake and wait together."""
+    times = (plan.min_requests / (requests_per_s * step.weight_ratio) for step in plan.steps)
+    return tuple(
+        max(time_s, step.bake_s) if time_s <= step.bake_s + plan.wait_s else None
+        for time_s, step in zip(times, plan.steps, strict=True)
+    )
 
 
 def _verdict(findings: Mapping[str, Finding], look: Look) -> Verdict:

@@ -2,22 +2,19 @@
 
 Owns: which share is judged how. Knows nothing about how counts were read.
 
-With a baseline at the same time a share fails by Fisher's exact test and passes by Newcombe's interval of the
-difference. Without one it is held against what the baseline had before, by the exact binomial tail and
-Wilson's interval.
+With a baseline at the same time a share fails by Fisher's exact test and passes by the upper limit of the
+difference. Without one it is held against what the baseline had before, by exact binomial limits.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from deploy.rollout.evidence import Histogram, Side
 from deploy.rollout.finding import MATERIAL, Asked, Finding
-from deploy.rollout.statistics import beyond_p, excess_p, normal_point
-from loadgen.stats.differences import of_ratios
-from loadgen.stats.intervals import wilson
+from deploy.rollout.statistics import Interval, between_parts, beyond_p, excess_p, most_difference, most_share
 
 Part = tuple[int, int]
 """Hits, and of how many."""
@@ -35,6 +32,8 @@ class Shares:
     limit: float
     allowed: float | None = None
     """What was promised to be the most: above it no excess is too small to fail."""
+    of: Callable[[Side], Part] | None = None
+    """Where requests of one engine are slow together: the same of each part of the window."""
 
 
 def errors(asked: Asked) -> Finding:
@@ -65,8 +64,24 @@ def missed(slo: str) -> Callable[[Asked], Finding]:
         if target is None:
             return Finding("NOT JUDGED", f"no objective for {slo}")
         allowed = 1 - target
-        part = lambda side: side.missed(slo)  # noqa: E731 - a name for it says less
-        return _of_sides(asked, part, asked.gates.missed, f"missed the objective for {slo}", allowed)
+        baseline = asked.evidence.baseline
+        if baseline is None:
+            return Finding("NOT JUDGED", "there is no baseline to compare with")
+
+        def part(side: Side) -> Part:
+            return side.missed(slo)
+
+        return judged(
+            asked,
+            Shares(
+                f"missed the objective for {slo}",
+                part(asked.evidence.canary),
+                part(baseline),
+                asked.gates.missed,
+                allowed,
+                of=None if slo == "availability" else part,
+            ),
+        )
 
     return check
 
@@ -86,8 +101,13 @@ def tail(which: str) -> Callable[[Asked], Finding]:
         if canary is None or baseline is None or canary.bounds != baseline.bounds:
             return _absent(canary, baseline)
         bound = _tail_bound(canary, baseline)
-        parts = [(round(side.above(bound)), round(side.n)) for side in (canary, baseline)]
-        found = judged(asked, Shares(f"took over {bound:g} s", *parts, limit=asked.gates.tail))
+
+        def part(side: Side) -> Part:
+            told = getattr(side, which)
+            return (0, 0) if told is None else (round(told.above(bound)), round(told.n))
+
+        both = part(evidence.canary), part(evidence.baseline)
+        found = judged(asked, Shares(f"took over {bound:g} s", *both, limit=asked.gates.tail, of=part))
         p95s = {"p95_s": canary.quantile(0.95), "baseline_p95_s": baseline.quantile(0.95)}
         return replace(found, numbers={**found.numbers, **p95s})
 
@@ -130,11 +150,16 @@ def judged(asked: Asked, shares: Shares) -> Finding:
     concurrent = asked.evidence.concurrent
     numbers["p"] = p = _p(shares, concurrent)
     broken = shares.allowed is not None and base <= shares.allowed < share
-    if p < asked.look.fail_tail and (broken or share - base > MATERIAL * shares.limit):
+    spells = shares.of is not None
+    sure = p < asked.look.fail_tail and (not spells or _between(asked, shares, asked.look.fail_tail)[0] > 0)
+    if sure and (broken or share - base > MATERIAL * shares.limit):
         return Finding("FAIL", f"{why}; by chance with p = {p:.2g}", numbers)
     if asked.look.pass_tail is None:
         return Finding("INCONCLUSIVE", f"{why}; too early to pass", numbers)
-    numbers["difference_at_most"] = high = _at_most(shares, asked.look.pass_tail, concurrent)
+    high = _at_most(shares, asked.look.pass_tail, concurrent)
+    if spells:
+        high = max(high, _between(asked, shares, asked.look.pass_tail)[1])
+    numbers["difference_at_most"] = high
     told = f"{why}; at most {_percent(high)} more, and the gate is {_percent(shares.limit)}"
     return Finding("PASS" if high < shares.limit else "INCONCLUSIVE", told, numbers)
 
@@ -145,35 +170,52 @@ def worst(findings: Iterable[Finding]) -> Finding:
     return min(findings, key=lambda found: order.index(found.answer))
 
 
+def _between(asked: Asked, shares: Shares, tail: float) -> Interval:
+    """The interval of the difference from how much parts of the window differ; everything where unknown."""
+
+    def difference(parts: Sequence[tuple[Part, ...]]) -> float | None:
+        (hits, n), (base_hits, base_n) = (
+            map(sum, zip(*side, strict=True)) for side in zip(*parts, strict=True)
+        )
+        if not asked.evidence.concurrent:
+            return hits / n - _before(shares) if n else None
+        return hits / n - base_hits / base_n if n and base_n else None
+
+    of = shares.of
+    if of is None or len(asked.evidence.parts) < 2:
+        return -1.0, 1.0
+    told = [tuple(map(of, pair)) for pair in asked.evidence.parts]
+    return between_parts(told, difference, tail) or (-1.0, 1.0)
+
+
 def _p(shares: Shares, concurrent: bool) -> float:
-    (hits, n), (base_hits, base_n) = shares.canary, shares.baseline
     if concurrent:
-        return excess_p(hits, n, base_hits, base_n)
-    before = max(base_hits / base_n, shares.allowed or 0.0)
-    return beyond_p(hits, n, min(0.999, before + MATERIAL * shares.limit))
+        return excess_p(*shares.canary, *shares.baseline)
+    return beyond_p(*shares.canary, min(0.999, _before(shares) + MATERIAL * shares.limit))
+
+
+def _before(shares: Shares) -> float:
+    """What the canary is held against where the baseline gets no requests any more."""
+    hits, n = shares.baseline
+    return max(hits / n, shares.allowed or 0.0)
 
 
 def _at_most(shares: Shares, chance: float, concurrent: bool) -> float:
     """The most that the canary's share may be above the baseline's."""
     if concurrent:
-        difference = of_ratios(shares.baseline, shares.canary, chance)
-        return 1.0 if difference is None else difference[1]
-    base_hits, base_n = shares.baseline
-    interval = wilson(*shares.canary, z=normal_point(chance))
-    return (1.0 if interval is None else interval[1]) - max(base_hits / base_n, shares.allowed or 0.0)
+        return most_difference(*shares.canary, *shares.baseline, chance)
+    return most_share(*shares.canary, chance) - _before(shares)
 
 
 def _ended(asked: Asked, limit: float, what: str, *outcomes: str) -> Finding:
     return _of_sides(asked, lambda side: (side.ended(*outcomes), side.n), limit, f"requests {what}")
 
 
-def _of_sides(
-    asked: Asked, part: Callable[[Side], Part], limit: float, what: str, allowed: float | None = None
-) -> Finding:
+def _of_sides(asked: Asked, part: Callable[[Side], Part], limit: float, what: str) -> Finding:
     baseline = asked.evidence.baseline
     if baseline is None:
         return Finding("NOT JUDGED", "there is no baseline to compare with")
-    return judged(asked, Shares(what, part(asked.evidence.canary), part(baseline), limit, allowed))
+    return judged(asked, Shares(what, part(asked.evidence.canary), part(baseline), limit))
 
 
 def _tail_bound(canary: Histogram, baseline: Histogram) -> float:

@@ -42,13 +42,15 @@ class Plan:
     settle_s: float = 10.0
     """After weights have moved, until requests count."""
     look_every_s: float = 30.0
-    min_requests: int = 400
+    min_requests: int = 600
     wait_s: float = 1800.0
     then: Literal["rollback", "ask"] = "rollback"
     gates: GatesSection = field(default_factory=GatesSection)
     quality: bool = True
     on_rollback: Literal["finish", "cut"] = "finish"
     start_timeout_s: float = 1200.0
+    baseline_file: str = ""
+    """What the baseline's engines were started from, to bring them back where they had to make room."""
 
     def to_json(self) -> dict[str, Any]:
         """The plan as a JSON document."""

@@ -11,15 +11,19 @@ shares is exact. (Not with sticky routing, where a client's requests go together
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
+from typing import TypeVar
+
+from loadgen.stats.intervals import student_t, wilson
 
 FALSE_ALARM = 0.05
 """Chance that a revision as good as the old one is failed, over all steps, looks and tests of a rollout."""
 FALSE_PASS = 0.01
 """Chance that a revision that is as much worse as a gate's limit passes it within one step."""
 Interval = tuple[float, float]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +37,7 @@ class Look:
 
 
 def look(*, tests: int, decision: int | None) -> Look:
-    """What one of `tests` looks-by-checks-by-steps may spend, as the `decision`-th (from 1) that may pass.
+    """What one look may spend, where a rollout makes `tests` tests; it is the `decision`-th (from 1) to pass.
 
     Bonferroni for failing. For passing the k-th decision gets 2^-k of the whole, so their number need not
     be known; and as every check has to pass, more checks do not make a false pass likelier (Berger,
@@ -76,6 +80,50 @@ def beyond_p(hits: int, n: int, share: float) -> float:
     return min(1.0, math.fsum(map(math.exp, logs)))
 
 
+def most_share(hits: int, n: int, tail: float) -> float:
+    """The largest share of which so few hits of n are not less likely than `tail`.
+
+    Clopper and Pearson's upper limit (Biometrika 26 (1934) 404-413) for few hits, Wilson's for many, where
+    both agree and the sum is long.
+    """
+    if hits >= min(n, _FEW):
+        interval = wilson(hits, n, z=normal_point(tail))
+        return 1.0 if interval is None else interval[1]
+    low, high = hits / n, 1.0
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _at_most_p(hits, n, middle) > tail else (low, middle)
+    return high
+
+
+_FEW = 50
+
+
+def most_difference(hits: int, n: int, base_hits: int, base_n: int, tail: float) -> float:
+    """The most that the first share may be above the second.
+
+    Both limits are put together as Newcombe does (Statistics in Medicine 17 (1998) 873-890, method 10), the
+    first one after `most_share`: Wilson's is too wide where there are hardly any hits.
+    """
+    base = wilson(base_hits, base_n, z=normal_point(tail))
+    if n == 0 or base is None:
+        return 1.0
+    share, other = hits / n, base_hits / base_n
+    return share - other + math.hypot(most_share(hits, n, tail) - share, other - base[0])
+
+
+def _at_most_p(hits: int, n: int, share: float) -> float:
+    """P(so few hits or fewer of n), were each one with probability `share`."""
+    if share >= 1:
+        return float(hits >= n)
+    term = math.exp(n * math.log1p(-share))
+    found = term
+    for k in range(hits):
+        term *= (n - k) / (k + 1) * share / (1 - share)
+        found += term
+    return found
+
+
 def _log_choose(n: int, k: int) -> float:
     return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
 
@@ -99,6 +147,27 @@ def ratio_of_means(first: Moments, second: Moments, tail: float) -> Interval | N
     variance = sum((side.sd / side.mean) ** 2 / side.n for side in (first, second))
     centre, half = math.log(first.mean / second.mean), normal_point(tail) * math.sqrt(variance)
     return math.exp(centre - half), math.exp(centre + half)
+
+
+def between_parts(
+    parts: Sequence[T], estimate: Callable[[Sequence[T]], float | None], tail: float
+) -> Interval | None:
+    """The interval of an estimate from how much the parts of its window differ; None where too few tell.
+
+    Requests of one engine are fast and slow together, so counting them as independent promises too much. The
+    jackknife leaves out one part after the other (Efron, The Jackknife, the Bootstrap and Other Resampling
+    Plans, 1982, chapter 3), and Student's t pays for parts being few.
+    """
+    k = len(parts)
+    found = estimate(parts)
+    without = [estimate([*parts[:at], *parts[at + 1 :]]) for at in range(k)]
+    known = [value for value in without if value is not None]
+    if found is None or k < 2 or len(known) < k:
+        return None
+    mean = math.fsum(known) / k
+    se = math.sqrt((k - 1) / k * math.fsum((value - mean) ** 2 for value in known))
+    half = student_t(k - 1, tail) * se
+    return found - half, found + half
 
 
 def distance(first: Sequence[float], second: Sequence[float]) -> float:

@@ -60,7 +60,7 @@ class RolloutSection(Section):
     shadow: Duration = 0.0
     settle: Duration = 10.0
     look_every: Duration = 30.0
-    min_requests: Annotated[int, Field(ge=1)] = 400
+    min_requests: Annotated[int, Field(ge=1)] = 600
     inconclusive: InconclusiveSection = InconclusiveSection()
     gates: GatesSection = GatesSection()
     quality: bool = True
