@@ -7,6 +7,7 @@ the files say of themselves. Knows nothing about what makes the engines' pods.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from deploy.render.cluster import (
@@ -66,7 +67,7 @@ def cluster_files(
                 notes=notes,
             ),
             f"{target}/monitoring.yaml": text(monitors, _operator()),
-            f"{target}/load.yaml": text(load(request, address), *load_paragraphs(name)),
+            f"{target}/load.yaml": text(load(request, address, engines=urls), *load_paragraphs(name)),
             **shared_files(request, target),
         },
         notes,
@@ -81,9 +82,19 @@ def shared_files(request: Request, target: str) -> dict[str, str]:
         "its own namespace only, so apply this there. The boards take any data source of Prometheus."
     )
     return {
-        f"{target}/rules.yaml": head(request.source, target, once, _operator()) + manifests([rules()]),
-        f"{target}/dashboards.yaml": head(request.source, target, once, sidecar) + manifests(boards()),
+        f"{target}/rules.yaml": head(request.source, target, once, _operator()) + _rules(),
+        f"{target}/dashboards.yaml": head(request.source, target, once, sidecar) + _boards(),
     }
+
+
+@cache
+def _rules() -> str:
+    return manifests([rules()])
+
+
+@cache
+def _boards() -> str:
+    return manifests(boards())
 
 
 def _address(name: str, answering: Mapping[str, str]) -> dict[str, Any]:
@@ -94,8 +105,9 @@ def _address(name: str, answering: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _reachable(name: str, *, with_gateway: bool) -> dict[str, Any]:
-    """Engines have no keys: behind a gateway nobody else reaches them. One's own nodes reach each other."""
-    ours = [from_pods(name, "gateway", ENGINE_PORT), from_monitoring(ENGINE_PORT), from_pods(name, "engine")]
+    """Engines have no keys: behind a gateway only it, who reads metrics, and their own nodes reach them."""
+    read = [from_pods(name, "load", ENGINE_PORT), from_monitoring(ENGINE_PORT)]
+    ours = [from_pods(name, "gateway", ENGINE_PORT), *read, from_pods(name, "engine")]
     everyone = [{"ports": [{"port": ENGINE_PORT, "protocol": "TCP"}]}, from_pods(name, "engine")]
     return ingress_policy(name, "engine", ours if with_gateway else everyone)
 

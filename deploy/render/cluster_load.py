@@ -8,6 +8,7 @@ metrics stay on loopback in the pod, and the relay tells them to Prometheus.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from deploy.render.cluster import from_monitoring, from_pods, ingress_policy, metadata, selector
@@ -24,15 +25,15 @@ WORKLOAD = "/etc/teapot"
 RUNS_SIZE = "10Gi"
 
 
-def load(request: Request, target: str) -> list[dict[str, Any]]:
-    """The objects of one run against a base address (without /v1)."""
+def load(request: Request, target: str, *, engines: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """The objects of one run against a base address (without /v1), with the metrics of these engines."""
     name = request.deployment.name
     return [
         _relay(name),
         _claim(name),
         _join(name),
         _policy(name),
-        _leader(request, target),
+        _leader(request, target, engines),
         _workers(request),
     ]
 
@@ -50,7 +51,7 @@ def load_paragraphs(name: str) -> tuple[str, ...]:
     )
 
 
-def _leader(request: Request, target: str) -> dict[str, Any]:
+def _leader(request: Request, target: str, engines: Sequence[str]) -> dict[str, Any]:
     name = request.deployment.name
     container = {
         "name": "load",
@@ -58,6 +59,7 @@ def _leader(request: Request, target: str) -> dict[str, Any]:
         "args": [
             "--headless", "--master", "--master-bind-host", "0.0.0.0", "--expect-workers", str(WORKERS),
             "-H", target, "--workload", f"{WORKLOAD}/workload.yaml", "--exporter-port", str(EXPORTER_PORT),
+            *(word for engine in engines for word in ("--metrics", f"{engine}/metrics")),
         ],
         "env": [_key(name)],
         "ports": [{"name": "join", "containerPort": JOIN_PORT}],
