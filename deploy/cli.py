@@ -48,6 +48,7 @@ COMMANDS: dict[str, Command] = {
     "study": Command("deploy.commands.study", "measure levers on this machine, each against a control"),
     "dashboards": Command("deploy.commands.dashboards", "make, check, draw and push boards and alerts"),
     "diagnose": Command("deploy.commands.diagnose", "what binds a deployment, and which lever comes next"),
+    "rollout": Command("deploy.commands.rollout", "bring a new revision in under gates, or take it back"),
     "render": Command("deploy.commands.render", "the deployment as docker-compose and others"),
     "keys": Command("deploy.commands.keys", "make, list and remove the API keys of a gateway"),
 }  # fmt: skip
