@@ -39,7 +39,8 @@ def read_shape(model: str) -> tuple[ModelShape, Checkpoint | None]:
         return model_shape(model_configs()[model], model, model), None
     file = path / "config.json" if path.is_dir() else path
     shape = model_shape(_config(file), str(file), path.name if path.is_dir() else str(file))
-    return shape, read_checkpoint(path, len(shape.layers)) if path.is_dir() else None
+    found = read_checkpoint(path, len(shape.layers)) if path.is_dir() else None
+    return shape, found.narrowed if found and shape.quantization is None else found
 
 
 def read_checkpoint(folder: Path, layers: int) -> Checkpoint | None:

@@ -6,7 +6,8 @@ engines: they are started, or not, by who asks.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -32,6 +33,16 @@ from serving.planner.shape import ModelShape
 from serving.planner.weights import Ranks
 
 M = TypeVar("M")
+_COUNT = re.compile(r"(?P<number>\d+(\.\d+)?)(?P<times>[kKmM]?)")
+_TIMES = {"": 1, "k": 1000, "K": 1024, "m": 1000**2, "M": 1024**2}
+SIXTEEN_BITS = (("bfloat16",), ("float16",), ("half",))
+LEFT_OUT: Mapping[str, str] = {
+    "--dtype": "weights and cache are planned in 16 bits an element",
+    "--block-size": "blocks are planned as the device's default has them",
+    "--num-gpu-blocks-override": "blocks are planned from memory",
+    "--cpu-offload-gb": "all weights are planned on the device",
+}
+"""Flags that change what is planned and are not in the arithmetic: what is planned in their place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,13 +127,14 @@ def deployment_ask(deployment: Deployment, model: Model, place: Place, facts: Fa
     pair = _mode(deployment, Disaggregated)
     engines = pair.prefill + pair.decode if pair else deployment.replicas
     flags = {flag: words for _, flag, words in argument_flags(engine.args)}
+    notes = tuple(f"{flag} is not part of this plan: {what}" for flag, what in _left_out(flags))
     kv_bytes = engine.kv_cache_memory
     if device == "cpu" and kv_bytes is None:
         kv_bytes = default_kv_cache_bytes(deployment, machine)
     gpu = place.gpu or _gpu(machine, facts)
     cache = _mode(deployment, QuantizedKv)
     ask = Ask(
-        shape=model.shape,
+        shape=replace(model.shape, notes=(*model.shape.notes, *notes)) if notes else model.shape,
         weights=_weights(deployment, model.shape, facts),
         cache=kv_storage(cache.format if cache else "auto", facts.cache, facts.latents, device=device),
         device=device,
@@ -223,6 +235,15 @@ def _memory(place: Place, gpu: Gpu | None, workers: int) -> int:
     return gpu.memory_bytes
 
 
+def _left_out(flags: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]:
+    """Flags of `engine.args` that change what is planned and are not in the arithmetic."""
+    for flag, what in LEFT_OUT.items():
+        if flag in flags and flags[flag] not in (("auto",), ("0",), *SIXTEEN_BITS):
+            yield flag, what
+
+
 def _flag(flags: Mapping[str, Sequence[str]], name: str) -> int | None:
+    """A count as vLLM reads it: 8192, 8k (8,000), 8K (8,192). Source: vllm 0.32.0 utils/argparse_utils.py."""
     words = flags.get(name)
-    return int(words[0]) if words and words[0].isdecimal() else None
+    found = _COUNT.fullmatch(words[0]) if words else None
+    return int(float(found["number"]) * _TIMES[found["times"]]) if found else None

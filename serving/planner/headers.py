@@ -6,7 +6,7 @@ Owns: reading parsed headers. Knows nothing about files: the headers come in as 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from serving.errors import UsageError
@@ -20,6 +20,16 @@ class Checkpoint:
     tensors: int
     skipped_bytes: int = 0
     """Of parts that a text server does not load: multi-token prediction layers."""
+    wide_bytes: int = 0
+    """Of the total, what is stored in 32 bits an element."""
+
+    @property
+    def narrowed(self) -> Checkpoint:
+        """As it is loaded where it is not quantized: in 16 bits an element.
+
+        Source: vllm 0.32.0 config/model.py _resolve_auto_dtype.
+        """
+        return replace(self, total_bytes=self.total_bytes - self.wide_bytes // 2, wide_bytes=0)
 
 
 def checkpoint(headers: Iterable[tuple[str, Mapping[str, Any]]], *, layers: int) -> Checkpoint:
@@ -28,15 +38,18 @@ def checkpoint(headers: Iterable[tuple[str, Mapping[str, Any]]], *, layers: int)
     Layers from `layers` on are for multi-token prediction, which only speculation loads. Format: {tensor:
     {dtype, shape, data_offsets: [begin, end]}}. Raises: UsageError with file and tensor.
     """
-    total = count = skipped = 0
+    total = count = skipped = wide = 0
     for file, header in headers:
         for name, row in header.items():
             if name == "__metadata__":
                 continue
             size = _size(file, name, row)
             total, count = total + size, count + 1
-            skipped += size if _layer(name) >= layers or name.startswith("mtp.") else 0
-    return Checkpoint(total - skipped, count, skipped)
+            if _layer(name) >= layers or name.startswith("mtp."):
+                skipped += size
+            elif row.get("dtype") == "F32":
+                wide += size
+    return Checkpoint(total - skipped, count, skipped, wide)
 
 
 def _size(file: str, name: str, row: Any) -> int:

@@ -56,6 +56,25 @@ def test_modes_are_part_of_the_question() -> None:
     assert asked.gpu.memory_kind == "device"
 
 
+@pytest.mark.parametrize(("word", "tokens"), [("8k", 8000), ("8K", 8192), ("25.6k", 25600), (512, 512)])
+def test_a_count_of_the_arguments_is_read_as_vllm_reads_it(word: str | int, tokens: int) -> None:
+    engine = {"args": {"max-num-batched-tokens": word}}
+    assert (
+        deployment_ask(deployment(engine=engine), SMOLLM, cpu(16), facts())[0].max_num_batched_tokens
+        == tokens
+    )
+
+
+def test_arguments_that_change_memory_and_are_not_planned_for_are_told() -> None:
+    def notes(**args: Any) -> tuple[str, ...]:
+        return deployment_ask(deployment(engine={"args": args}), SMOLLM, cpu(16), facts())[0].shape.notes
+
+    [told] = set(notes(dtype="float32")) - set(notes())
+    assert told == "--dtype is not part of this plan: weights and cache are planned in 16 bits an element"
+    assert len(notes(block_size=64, cpu_offload_gb=2)) == len(notes()) + 2
+    assert notes(dtype="bfloat16", cpu_offload_gb=0) == notes()
+
+
 def test_engines_share_a_machines_memory() -> None:
     two, _ = deployment_ask(deployment(replicas=2), SMOLLM, cpu(16), facts())
     assert two.memory_bytes == 8 * GIB

@@ -27,6 +27,14 @@ def test_all_files_are_summed_but_layers_for_multi_token_prediction() -> None:
     assert (found.total_bytes, found.skipped_bytes, found.tensors) == (340, 60, 5)
 
 
+def test_what_is_stored_in_32_bits_is_loaded_in_16() -> None:
+    wide = {"dtype": "F32", "shape": [50], "data_offsets": [100, 300]}
+    skipped = {"dtype": "F32", "shape": [25], "data_offsets": [300, 400]}
+    found = checkpoint([("1", {"a": row(0, 100), "b": wide, "mtp.c": skipped})], layers=1)
+    assert (found.total_bytes, found.wide_bytes) == (300, 200)
+    assert (found.narrowed.total_bytes, found.narrowed.narrowed.total_bytes) == (200, 200)
+
+
 @pytest.mark.parametrize(
     "wrong", [{}, {"data_offsets": [1]}, {"data_offsets": [9, 1]}, {"data_offsets": None}, 7]
 )
