@@ -39,12 +39,14 @@ def read_shape(model: str) -> tuple[ModelShape, Checkpoint | None]:
         return model_shape(model_configs()[model], model, model), None
     file = path / "config.json" if path.is_dir() else path
     shape = model_shape(_config(file), str(file), path.name if path.is_dir() else str(file))
-    found = read_checkpoint(path, len(shape.layers)) if path.is_dir() else None
-    return shape, found.narrowed if found and shape.quantization is None else found
+    return shape, read_checkpoint(path, shape) if path.is_dir() else None
 
 
-def read_checkpoint(folder: Path, layers: int) -> Checkpoint | None:
-    """The sums of a folder's safetensors headers; None where there are none. Raises: UsageError."""
+def read_checkpoint(folder: Path, shape: ModelShape) -> Checkpoint | None:
+    """The sums of a folder's safetensors headers as its model is loaded; None where there are none.
+
+    Raises: UsageError with the file.
+    """
     files = sorted(folder.glob("*.safetensors"))
     index = folder / "model.safetensors.index.json"
     if index.exists():
@@ -56,7 +58,10 @@ def read_checkpoint(folder: Path, layers: int) -> Checkpoint | None:
             raise UsageError(
                 "is missing", where=str(folder / missing[0]), fix=f"{index.name} names it: copy it"
             )
-    return checkpoint(_headers(files), layers=layers) if files else None
+    if not files:
+        return None
+    found = checkpoint(_headers(files), layers=len(shape.layers))
+    return found.narrowed if shape.quantization is None else found
 
 
 def _headers(files: list[Path]) -> Iterator[tuple[str, dict[str, Any]]]:

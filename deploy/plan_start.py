@@ -68,7 +68,7 @@ def compare_start(
 def _model(deployment: Deployment, model: LocalModel, context: EngineContext) -> Model:
     shape = model_shape(model.config, f"{model.path_or_id}/config.json", model.name)
     folder = Path(model.path_or_id)
-    checkpoint = read_checkpoint(folder, len(shape.layers)) if folder.is_dir() else None
+    checkpoint = read_checkpoint(folder, shape) if folder.is_dir() else None
     mode = next((mode for mode in deployment.modes if isinstance(mode, Speculative)), None)
     draft = None
     if mode and mode.model and mode.method == "draft_model":

@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 import struct
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from fakes.planning import ask, config
+from fakes.planning import ask, config, shape
 
 from deploy.plan_inputs import drafting, lengths, measured, read_checkpoint, read_shape
 from serving.errors import UsageError
@@ -72,10 +73,23 @@ def test_a_cut_file_is_an_error_with_its_name(folder: Path) -> None:
         read_shape(str(folder))
     (folder / "model.safetensors").write_bytes(b"\x01")
     with pytest.raises(UsageError, match="is cut"):
-        read_checkpoint(folder, 32)
+        read_checkpoint(folder, shape())
     (folder / "model.safetensors").write_bytes(struct.pack("<Q", 2) + b"[]")
     with pytest.raises(UsageError, match="not a safetensors header"):
-        read_checkpoint(folder, 32)
+        read_checkpoint(folder, shape())
+
+
+@pytest.mark.parametrize(("quantization", "loaded"), [(None, 60), ("fp8", 100)])
+def test_32_bits_are_loaded_as_16_but_in_a_quantized_checkpoint(
+    folder: Path, quantization: str | None, loaded: int
+) -> None:
+    rows = {"a": ("BF16", [0, 20]), "b": ("F32", [20, 100])}
+    header = {name: {"dtype": kind, "shape": [1], "data_offsets": at} for name, (kind, at) in rows.items()}
+    text = json.dumps(header).encode()
+    (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + bytes(100))
+    found = read_checkpoint(folder, replace(shape(), quantization=quantization))
+    assert found is not None
+    assert found.total_bytes == loaded
 
 
 def test_a_missing_shard_is_named(folder: Path) -> None:
@@ -83,7 +97,7 @@ def test_a_missing_shard_is_named(folder: Path) -> None:
     index = {"weight_map": {"a": "1.safetensors", "b": "2.safetensors"}}
     (folder / "model.safetensors.index.json").write_text(json.dumps(index))
     with pytest.raises(UsageError, match=r"2.safetensors: is missing"):
-        read_checkpoint(folder, 32)
+        read_checkpoint(folder, shape())
 
 
 def test_lengths_come_from_options() -> None:
