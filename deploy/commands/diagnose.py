@@ -9,13 +9,22 @@ from __future__ import annotations
 import argparse
 import os
 import time
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from deploy.commands.argument_types import duration, positive, share, size
+from deploy.commands.argument_types import count, duration, positive, share, size
 from serving.console import Console
 from serving.errors import EXIT_INVALID_MEASUREMENT, EXIT_OK, UsageError
 
+if TYPE_CHECKING:
+    from deploy.diagnose.diagnosis import Diagnosis
+    from deploy.diagnose.question import Question
+    from deploy.diagnose.tried import Tried
+    from deploy.diagnose.verifying import Verified
+
 HELP = "what binds a running deployment, which lever comes next and what it should gain"
+REPEATS = 3
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -46,7 +55,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="X",
         help="chance, 0..1, that a drafted token is accepted, where speculation was tried elsewhere",
     )
+    _verification(parser)
     _device(parser)
+
+
+def _verification(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("verification, with FILE")
+    group.add_argument(
+        "--verify", action="store_true", help="try the lever: a study of the deployment with and without it"
+    )
+    group.add_argument("--lever", metavar="ID", help="in place of the one that comes next")
+    group.add_argument("--workload", metavar="FILE", help="what is sent (default: a load as it was seen)")
+    group.add_argument("--repeats", type=count, metavar="N", help=f"pairs of starts (default: {REPEATS})")
+    group.add_argument("--out", type=Path, metavar="DIR", help="the study's folder (default: in runs/)")
 
 
 def _device(parser: argparse.ArgumentParser) -> None:
@@ -60,19 +81,62 @@ def _device(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, console: Console) -> int:
-    """Diagnose every engine that was seen."""
+    """Diagnose every engine that was seen, and try a lever where that is asked."""
+    _refuse_what_would_be_dropped(args)
     from deploy.diagnose.diagnosis import document
     from deploy.diagnose.gather import asked, gathered
     from deploy.diagnose.report import text
     from deploy.diagnose.tried import Tried
     from serving.engine.folders import data_folder
 
-    tried = Tried(data_folder(os.environ, Path.home()).state)
-    found = gathered(args, console, time.time(), tried, asked(args))
+    tried, question = Tried(data_folder(os.environ, Path.home()).state), asked(args)
+    found = gathered(args, console, time.time(), tried, question)
     if not found:
         raise UsageError(
             "no engine was read twice", where="--for", fix="look at a longer time, such as --for 2m"
         )
-    console.document(document(found))
     console.result(text(found))
-    return EXIT_INVALID_MEASUREMENT if all(each.refused for each in found) else EXIT_OK
+    if not args.verify:
+        console.document(document(found))
+        return EXIT_INVALID_MEASUREMENT if all(each.refused for each in found) else EXIT_OK
+    verified = _verified(args, console, found, question, tried)
+    console.document(document(found) | {"verified": verified.document()})
+    console.result(verified.text())
+    return verified.exit_code
+
+
+def _refuse_what_would_be_dropped(args: argparse.Namespace) -> None:
+    device = ("gpu", "gpu_memory", "bandwidth", "flops", "fp8_flops", "acceptance")
+    needs = {
+        "FILE": () if args.file else device,
+        "--verify": () if args.verify else ("lever", "workload", "repeats", "out"),
+    }
+    for needed, names in needs.items():
+        for name in names:
+            if getattr(args, name) is not None:
+                fix = f"give {needed} too, or leave it out"
+                raise UsageError(
+                    f"says nothing without {needed}", where=f"--{name.replace('_', '-')}", fix=fix
+                )
+
+
+def _verified(
+    args: argparse.Namespace,
+    console: Console,
+    found: list[Diagnosis],
+    question: Question | None,
+    tried: Tried,
+) -> Verified:
+    from deploy.diagnose.verifying import Wanted, verify
+    from deploy.study.session import run_document
+
+    wanted = Wanted(lever=args.lever, workload=args.workload, repeats=args.repeats or REPEATS, out=args.out)
+    return verify(
+        found,
+        question,
+        wanted,
+        tried=tried,
+        console=console,
+        now=datetime.now(UTC),
+        run_study=run_document,
+    )

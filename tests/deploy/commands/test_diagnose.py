@@ -59,6 +59,22 @@ def test_too_little_data_is_inconclusive(tmp_path: Path, capsys: pytest.CaptureF
     assert "20 are needed" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--verify"], "there is no deployment to try it on"),
+        (["--gpu", "h100-sxm"], "--gpu: says nothing without FILE"),
+        (["--lever", "seats"], "--lever: says nothing without --verify"),
+        (["--repeats", "2"], "--repeats: says nothing without --verify"),
+    ],
+)
+def test_what_would_be_dropped_is_wrong_usage(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], told: str
+) -> None:
+    assert main(["diagnose", "--run", str(run_folder(tmp_path / "run", 100)), *words]) == 2
+    assert told in capsys.readouterr().err
+
+
 def test_a_time_without_unit_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main(["diagnose", "--for", "60"])
