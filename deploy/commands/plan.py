@@ -7,7 +7,7 @@ reading files (`deploy.plan_inputs`).
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +48,9 @@ OF_THE_FILE: Mapping[str, str] = {
     "compare": "compare models: --model DIR --compare",
 }
 """What only --model has, and where a deployment file says it."""
+OF_CACHES = frozenset({"file", "model", "set", "json"})
+"""All that a comparison of several models' caches hears, and what is refused anyway."""
+RATES = ("gpu_memory", "bandwidth", "flops", "fp8_flops")
 AXES = ("formats", "gpus", "counts")
 CACHE_FORMATS = ("bf16", "fp8", "int4_per_token_head")
 """16, 8 and 4 bits, as many models' caches are compared in."""
@@ -136,8 +139,10 @@ def run(args: argparse.Namespace, console: Console) -> int:
     if bool(args.file) == bool(args.model):
         fix = "teapot plan FILE, or teapot plan --model DIR --gpu h100-sxm"
         raise UsageError("give a deployment file or a model", where="FILE, --model", fix=fix)
+    problems = list(_dropped(args))
+    if problems:
+        raise UsageError.of(problems)
     if args.file:
-        _nothing_that_the_file_says(args)
         from deploy.plan_file import plan_file
 
         return _answer(plan_file(args), args, console)
@@ -145,20 +150,44 @@ def run(args: argparse.Namespace, console: Console) -> int:
         return _caches(args, console)
     if args.compare is not None:
         return _compare(args, console)
-    if args.price:
-        raise UsageError("prices are for a table", where="--price", fix="give --compare too")
     return _answer(make_plan(model_ask(args, args.model[0], gpu_of(args)), overheads()), args, console)
 
 
-def _nothing_that_the_file_says(args: argparse.Namespace) -> None:
-    """Refuse options that would be dropped. Raises: UsageError with all of them."""
-    problems = [
-        Problem("a deployment file says this itself", f"--{name.replace('_', '-')}", fix)
-        for name, fix in OF_THE_FILE.items()
-        if getattr(args, name) not in (None, False, "auto")
-    ]
-    if problems:
-        raise UsageError.of(problems)
+def _dropped(args: argparse.Namespace) -> Iterator[Problem]:
+    """What is said and would not be heard."""
+    if args.file:
+        for name, fix in OF_THE_FILE.items():
+            if _said(args, name):
+                yield Problem("a deployment file says this itself", _option(name), fix)
+    elif args.set:
+        yield Problem(
+            "there is no file whose value it could change", "--set", "say it by an option, or give FILE"
+        )
+    if args.price and args.compare is None:
+        yield Problem("prices are for a table", "--price", "give --compare too")
+    if args.model and len(args.model) > 1:
+        said = [name for name in vars(args) if name not in OF_CACHES and _said(args, name)]
+        if said:
+            what = "caches of several models are compared whatever the device and the load"
+            yield Problem(what, ", ".join(map(_option, said)), "leave it out, or name one model")
+    elif args.compare is not None:
+        if args.html:
+            yield Problem("a table has no page", "--html", "leave --html or --compare out")
+        rates = [
+            _option(name) for name in RATES if "gpus" in args.compare and getattr(args, name) is not None
+        ]
+        if rates:
+            yield Problem("each kind of GPU has its own", ", ".join(rates), "leave it out of --compare gpus")
+
+
+def _said(args: argparse.Namespace, name: str) -> bool:
+    value = getattr(args, name)
+    # `--compare` alone is an empty list, and so are options that may be repeated where nobody gave them.
+    return value not in (None, False, "auto") and (value != [] or name == "compare")
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 def _answer(plan: Plan, args: argparse.Namespace, console: Console) -> int:

@@ -81,6 +81,24 @@ def test_caches_of_several_models_are_compared(model: str, capsys: pytest.Captur
     assert rows[0]["overtakes_weights_at_tokens"] == 122533
 
 
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        (("--set", "engine.version=1"), "--set"),
+        (("--price", "l4=1"), "--price"),
+        (("--compare", "--html", "x.html"), "--html"),
+        (("--compare", "gpus", "--bandwidth", "10", "--flops", "1"), "--bandwidth, --flops"),
+        (("smollm2-135m", "--users", "3", "--html", "x.html"), "--users, --html"),
+        (("smollm2-135m", "--compare", "counts"), "--compare"),
+    ],
+)
+def test_an_option_that_would_not_be_heard_is_refused(
+    model: str, words: tuple[str, ...], option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["plan", "--model", model, *words, "--json"]) == 2
+    assert [problem["where"] for problem in json.loads(capsys.readouterr().out)["error"]] == [option]
+
+
 def test_a_page_is_written(model: str, tmp_path: Path) -> None:
     page = tmp_path / "plan.html"
     assert main(["plan", "--model", model, "--gpu", "h100-sxm", "--html", str(page)]) == 0
