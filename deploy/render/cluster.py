@@ -6,7 +6,7 @@ Owns: those rules. Knows nothing about the files of any one target.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -157,7 +157,7 @@ def disruption_budget(name: str, part: str) -> dict[str, Any]:
     }
 
 
-def ingress_policy(name: str, part: str, rules: list[Mapping[str, Any]]) -> dict[str, Any]:
+def ingress_policy(name: str, part: str, rules: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Who may open connections to the pods of a part; nobody else may."""
     return {
         "apiVersion": "networking.k8s.io/v1",
@@ -166,7 +166,7 @@ def ingress_policy(name: str, part: str, rules: list[Mapping[str, Any]]) -> dict
         "spec": {
             "podSelector": {"matchLabels": selector(name, part)},
             "policyTypes": ["Ingress"],
-            "ingress": rules,
+            "ingress": list(rules),
         },
     }
 

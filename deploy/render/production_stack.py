@@ -130,7 +130,7 @@ def _config(flags: Flags) -> dict[str, Any]:
     """What the chart has a key for, and the rest as words."""
     # Its own size of shared memory comes with this key only.
     config: dict[str, Any] = {"tensorParallelSize": 1, "enablePrefixCaching": True}
-    rest = []
+    rest: list[tuple[str, tuple[str, ...]]] = []
     for flag, words in flags:
         if flag in _STRUCTURED:
             config[_STRUCTURED[flag]] = int(words[0])

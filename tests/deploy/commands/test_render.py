@@ -49,3 +49,42 @@ def test_a_folder_that_cannot_be_written_to_is_named(
     (tmp_path / "taken").write_text("")
     assert main(["render", "compose", file, "--out", str(tmp_path / "taken")]) == 1
     assert "cannot be written" in capsys.readouterr().err
+
+
+def test_a_choice_that_means_nothing_for_a_target_is_refused_with_those_that_take_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, out = files(tmp_path)
+    assert main(["render", "compose", file, "--out", out, "--gateway", "none"]) == 2
+    told = capsys.readouterr().err
+    assert "--gateway: means nothing for compose" in told
+    assert "kubernetes, lws, kserve, production-stack, ray take it" in told
+    assert not Path(out).exists()
+
+
+def test_choices_reach_the_target(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, out = files(tmp_path)
+    url = "http://inner:8080/v1/"
+    more = ["--gateway", "edge", "--platform-url", url, "--image-prefix", "r.example/"]
+    assert main(["render", "ray", file, "--out", out, *more, "--json"]) == 0
+    gateway = (Path(out) / "ray/gateway.yaml").read_text()
+    assert "http://inner:8080/v1" in gateway
+    assert "r.example/teapot-gateway" in gateway
+    assert any("routing" in note for note in json.loads(capsys.readouterr().out)["not_carried_over"])
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["nomad", "d.yaml"], "invalid choice: 'nomad'"),
+        (["ray", "d.yaml", "--platform-url", "inner:8080"], "write it like http://10.0.0.7:8000/v1"),
+        (["lws", "d.yaml", "--gpus-per-node", "0"], "'0' is no whole number from 1"),
+    ],
+)
+def test_a_wrong_word_is_told_with_what_would_do(
+    words: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["render", *words])
+    assert caught.value.code == 2
+    assert told in capsys.readouterr().err
