@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from deploy.render.units import DATA
 from serving.modes.mode import Setting
-from serving.modes.nodes import Node
+from serving.modes.nodes import DEFAULT_MASTER_PORT, Node
 
 _PER_MACHINE = ("--node-rank", "--headless", "--model", "--port")
 PORT = 8000
@@ -34,6 +34,7 @@ class Parts:
 def node_script(parts: Parts, model: str, nodes: Sequence[Node], settings: Sequence[Setting]) -> str:
     """`vllm serve` with the flags of one machine; the rank is the only argument."""
     last = len(nodes) - 1
+    master_port = dict(nodes[0].flags).get("--master-port") or DEFAULT_MASTER_PORT
     cases = "\n".join(
         f"    {node.rank}) address={node.address}; set -- "
         f"{f'--node-rank {node.rank} --headless' if node.headless else f'--node-rank 0 --port {PORT}'} ;;"
@@ -65,10 +66,12 @@ esac
 {_INTERFACE}
 export VLLM_HOST_IP="$address" GLOO_SOCKET_IFNAME="$interface"
 {_exports(parts.variables)}
-exec "$VLLM" serve "$MODEL" \\
+set -- serve "$MODEL" \\
 {flags} \\
     "$@"
-"""
+[ "$rank" -gt 0 ] || exec "$VLLM" "$@"
+
+{_WATCHED.replace("PORT", str(master_port))}"""
 
 
 def ray_script(parts: Parts, addresses: Sequence[str]) -> str:
@@ -102,6 +105,31 @@ exec "${{VLLM%/vllm}}/ray" start --block --node-ip-address="$address" --disable-
 """
 
 
+_WATCHED = """\
+# A rank whose first one is gone waits for ever (seen with vLLM 0.32.0), and the next first one waits for it.
+# So its connection to the first is watched: once it was there and is no more, this ends, to be started anew.
+: "${WATCH_S:=5}"
+"$VLLM" "$@" &
+engine=$!
+trap 'kill -TERM "$engine" 2>/dev/null || true' INT TERM
+joined=no
+while kill -0 "$engine" 2>/dev/null; do
+    if ss -Htn state established '( dport = :PORT )' | grep -q .; then
+        joined=yes
+    elif [ "$joined" = yes ]; then
+        echo "the first machine is gone: ending this rank" >&2
+        kill -TERM "$engine" 2>/dev/null || true
+        for _ in 1 2 3 4; do
+            kill -0 "$engine" 2>/dev/null || break
+            sleep "$WATCH_S"
+        done
+        kill -KILL "$engine" 2>/dev/null || true
+        exit 1
+    fi
+    sleep "$WATCH_S" & wait $! || true
+done
+wait "$engine"
+"""
 _INTERFACE = """\
 interface=$(ip -o address | awk -v own="$address" '
     { split($4, part, "/") } part[1] == own { print $2; exit }')

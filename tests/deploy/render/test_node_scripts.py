@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
+import socket
 import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -30,20 +35,37 @@ SETTINGS = (
 )
 
 
-def ran(folder: Path, script: str, *words: str) -> subprocess.CompletedProcess[str]:
+# The connection to the first machine, as `ss` shows it: there while the file `connected` is.
+SS = """#!/bin/sh
+echo "$@" > "$(dirname "$0")/ss.asked"
+[ -e "$(dirname "$0")/connected" ] && echo '0 0 10.0.0.2:59462 10.0.0.1:29501'
+"""
+LOSES_THE_FIRST = """#!/bin/sh
+folder=$(dirname "$0")/../../../..
+touch "$folder/connected"; sleep 0.6; rm "$folder/connected"
+trap 'echo told to end; exit 0' TERM
+while true; do sleep 0.1; done
+"""
+
+
+def ran(
+    folder: Path, script: str, *words: str, vllm: str = SAYS, ss: str = SS, **environ: str
+) -> subprocess.CompletedProcess[str]:
     programs = folder / "home/environments/vllm-1-py311/bin"
     programs.mkdir(parents=True)
-    for path, text in ((programs / "vllm", SAYS), (programs / "ray", SAYS), (folder / "ip", IP)):
+    for path, text in (
+        (programs / "vllm", vllm), (programs / "ray", SAYS), (folder / "ip", IP), (folder / "ss", ss),
+    ):  # fmt: skip
         path.write_text(text)
         path.chmod(0o755)
     (folder / "script.sh").write_text(script)
-    environment = {"PATH": f"{folder}:{os.environ['PATH']}", "TEAPOT_HOME": str(folder / "home")}
+    environment = {"PATH": f"{folder}:{os.environ['PATH']}", "TEAPOT_HOME": str(folder / "home"), **environ}
     command = ["sh", str(folder / "script.sh"), *words]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 
 def test_a_node_is_started_with_its_rank_its_address_and_the_shared_flags(tmp_path: Path) -> None:
-    done = ran(tmp_path, node_script(PARTS, "m/n", nodes(ADDRESSES), SETTINGS), "1")
+    done = ran(tmp_path, node_script(PARTS, "m/n", nodes(ADDRESSES), SETTINGS), "1", WATCH_S="0.1")
     words = [line[1:-1] for line in done.stdout.splitlines() if line.startswith("[")]
     assert words == [
         "serve",
@@ -63,6 +85,43 @@ def test_a_node_is_started_with_its_rank_its_address_and_the_shared_flags(tmp_pa
         'SAID=a "$b` \\c',
         "VLLM_HOST_IP=10.0.0.2",
     ]
+
+
+def test_a_node_that_lost_the_first_one_ends(tmp_path: Path) -> None:
+    script = node_script(PARTS, "m", nodes(ADDRESSES), SETTINGS)
+    done = ran(tmp_path, script, "1", vllm=LOSES_THE_FIRST, WATCH_S="0.1")
+    assert done.returncode == 1
+    assert "the first machine is gone: ending this rank" in done.stderr
+    assert "told to end" in done.stdout
+    assert ":29501" in (tmp_path / "ss.asked").read_text()
+
+
+@pytest.mark.skipif(shutil.which("ss") is None, reason="no ss on this machine")
+def test_a_connection_that_the_first_one_closed_counts_as_gone(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as first, ThreadPoolExecutor(1) as aside:
+        port = first.getsockname()[1]
+        # Keeps its end open, as a rank does that has not noticed.
+        joins = f"#!{sys.executable}\nimport socket, time\n"
+        joins += f"end = socket.create_connection(('127.0.0.1', {port}))\ntime.sleep(90)\n"
+        real = f'#!/bin/sh\nseen=$({shutil.which("ss")} "$@")\n'
+        real += f'[ -z "$seen" ] || touch {tmp_path}/seen\necho "$seen"\n'
+        script = node_script(PARTS, "m", nodes(ADDRESSES, port), SETTINGS)
+        running = aside.submit(ran, tmp_path, script, "1", vllm=joins, ss=real, WATCH_S="0.1")
+        joined, _ = first.accept()
+        while not (tmp_path / "seen").exists():
+            assert not running.done(), running.result()
+            time.sleep(0.05)
+        joined.close()
+        done = running.result(timeout=60)
+    assert done.returncode == 1
+    assert "the first machine is gone" in done.stderr
+
+
+def test_a_node_ends_as_its_engine_does(tmp_path: Path) -> None:
+    script = node_script(PARTS, "m", nodes(ADDRESSES, 29777), SETTINGS)
+    done = ran(tmp_path, script, "1", vllm="#!/bin/sh\nsleep 0.1; exit 3\n", WATCH_S="0.2")
+    assert done.returncode == 3
+    assert ":29777" in (tmp_path / "ss.asked").read_text()
 
 
 def test_on_another_machine_than_the_ranks_nothing_is_started(tmp_path: Path) -> None:

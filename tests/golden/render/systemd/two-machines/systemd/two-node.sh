@@ -31,7 +31,7 @@ export VLLM_NO_USAGE_STATS="1"
 export HF_HOME="$TEAPOT_HOME/cache/huggingface"
 export NCCL_SOCKET_IFNAME="eth1"
 
-exec "$VLLM" serve "$MODEL" \
+set -- serve "$MODEL" \
     --served-model-name Qwen/Qwen3-0.6B \
     --host 127.0.0.1 \
     --shutdown-timeout 40 \
@@ -44,3 +44,28 @@ exec "$VLLM" serve "$MODEL" \
     --master-addr 10.0.0.1 \
     --master-port 29555 \
     "$@"
+[ "$rank" -gt 0 ] || exec "$VLLM" "$@"
+
+# A rank whose first one is gone waits for ever (seen with vLLM 0.32.0), and the next first one waits for it.
+# So its connection to the first is watched: once it was there and is no more, this ends, to be started anew.
+: "${WATCH_S:=5}"
+"$VLLM" "$@" &
+engine=$!
+trap 'kill -TERM "$engine" 2>/dev/null || true' INT TERM
+joined=no
+while kill -0 "$engine" 2>/dev/null; do
+    if ss -Htn state established '( dport = :29555 )' | grep -q .; then
+        joined=yes
+    elif [ "$joined" = yes ]; then
+        echo "the first machine is gone: ending this rank" >&2
+        kill -TERM "$engine" 2>/dev/null || true
+        for _ in 1 2 3 4; do
+            kill -0 "$engine" 2>/dev/null || break
+            sleep "$WATCH_S"
+        done
+        kill -KILL "$engine" 2>/dev/null || true
+        exit 1
+    fi
+    sleep "$WATCH_S" & wait $! || true
+done
+wait "$engine"
