@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from deploy.render.places import SCRATCH
+
 RELAY_PORT = 9101
 IMAGE = "nginxinc/nginx-unprivileged:1.29-alpine"
 CONFIG = "relay.conf"
@@ -14,15 +16,15 @@ _CONFIG = """\
 # The one path that leaves this pod of an address on loopback.
 worker_processes 1;
 error_log stderr warn;
-pid /tmp/nginx.pid;
+pid %(scratch)s/nginx.pid;
 events { worker_connections 64; }
 http {
   access_log off;
-  client_body_temp_path /tmp/body;
-  proxy_temp_path /tmp/proxy;
-  fastcgi_temp_path /tmp/fastcgi;
-  uwsgi_temp_path /tmp/uwsgi;
-  scgi_temp_path /tmp/scgi;
+  client_body_temp_path %(scratch)s/body;
+  proxy_temp_path %(scratch)s/proxy;
+  fastcgi_temp_path %(scratch)s/fastcgi;
+  uwsgi_temp_path %(scratch)s/uwsgi;
+  scgi_temp_path %(scratch)s/scgi;
   server {
     listen %(listen)d;
     location = /metrics {
@@ -38,7 +40,7 @@ http {
 
 def relay_config(port: int) -> str:
     """nginx's configuration for the metrics of a port on the pod's loopback."""
-    return _CONFIG % {"listen": RELAY_PORT, "port": port}
+    return _CONFIG % {"listen": RELAY_PORT, "port": port, "scratch": SCRATCH}
 
 
 def relay_container(config: str, scratch: str) -> dict[str, Any]:
@@ -50,7 +52,7 @@ def relay_container(config: str, scratch: str) -> dict[str, Any]:
         "ports": [{"name": "metrics", "containerPort": RELAY_PORT}],
         "volumeMounts": [
             {"name": config, "mountPath": "/etc/relay", "readOnly": True},
-            {"name": scratch, "mountPath": "/tmp"},
+            {"name": scratch, "mountPath": SCRATCH},
         ],
         "securityContext": {
             "runAsNonRoot": True,

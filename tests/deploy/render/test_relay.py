@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from deploy.render.places import SCRATCH
 from deploy.render.relay import CONFIG, RELAY_PORT, relay_config, relay_container
 
 
@@ -20,8 +21,8 @@ def test_it_needs_no_writable_image_and_reads_the_key_that_it_is_given() -> None
     container = relay_container("config", "scratch")
     assert container["command"][container["command"].index("-c") + 1].endswith(f"/{CONFIG}")
     assert {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]} == {
-        "config": "/etc/relay", "scratch": "/tmp",
+        "config": "/etc/relay", "scratch": SCRATCH,
     }  # fmt: skip
     written = re.findall(r"^\s*(?:pid|\w+_temp_path) (\S+);", relay_config(1), flags=re.MULTILINE)
     assert len(written) == 6
-    assert all(path.startswith("/tmp/") for path in written)
+    assert all(path.startswith(f"{SCRATCH}/") for path in written)
