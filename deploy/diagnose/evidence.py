@@ -69,6 +69,8 @@ class Evidence:
     prefill_s: float | None = None
     decode_s: float | None = None
     ttft_s: float | None = None
+    client_ttft_s: float | None = None
+    """As the load generator saw it; only a run folder tells."""
     tpot_s: float | None = None
     e2e_s: float | None = None
     prompt_tokens: float | None = None

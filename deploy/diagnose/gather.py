@@ -31,10 +31,12 @@ def gathered(
     """A diagnosis of every engine that was read twice. Raises: Failed, UsageError."""
     objectives = _objectives(args.run) if args.run is not None and question is None else {}
     found = []
-    for source, samples in _readings(args, console, now_s).items():
+    readings = _readings(args, console, now_s)
+    client_ttft_s = _client_ttft(args.run) if args.run is not None and len(readings) == 1 else None
+    for source, samples in readings.items():
         if sum(sample.error is None and bool(sample.series) for sample in samples) < 2:
             continue
-        evidence = evidence_of(source, samples)
+        evidence = replace(evidence_of(source, samples), client_ttft_s=client_ttft_s)
         if question is None:
             told = replace(evidence, ttft_slo_s=objectives.get("ttft"), tpot_slo_s=objectives.get("tpot"))
             found.append(diagnose(Seen(told, acceptance=args.acceptance), Known(notes=(NO_FILE,))))
@@ -65,6 +67,14 @@ def _readings(args: argparse.Namespace, console: Console, now_s: float) -> Readi
         console.say(f"watching {args.engine} for {args.within:.0f} s")
         return from_engine(args.engine, args.within)
     return from_prometheus(args.prometheus or DEFAULT_PROMETHEUS, args.deployment, args.within, now_s)
+
+
+def _client_ttft(folder: Path) -> float | None:
+    """The mean that the load generator saw of the one engine there is; None where the run has no summary."""
+    if not (folder / "summary.json").exists():
+        return None
+    mean = (RunFolder(folder).summary().get("ttft_s") or {}).get("mean")
+    return None if mean is None else float(mean)
 
 
 def _objectives(folder: Path) -> Mapping[str, Any]:

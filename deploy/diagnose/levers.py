@@ -198,6 +198,8 @@ LEVERS: tuple[Lever, ...] = (
           frozenset({_B.KV_CAPACITY}), "low: compare answers, above all at long context", _kv_is_small),
     Lever("max-model-len", "promise a shorter longest context", _shorter, frozenset({_B.KV_CAPACITY}),
           "none to answers; longer requests are refused", _long_requests),
+    Lever("gateway", "more processes of the gateway", lambda seen: {"gateway": {"workers": 2}},
+          frozenset({_B.FRONT}), "none to answers"),
     Lever("prefix-cache", "keep prefixes", lambda seen: {"modes": [{"kind": "prefix_cache"}]},
           frozenset({_B.PREFILL, _B.QUEUE}), "none: answers stay", _prefix_on),
     Lever("chunked-prefill", "smaller or larger chunks of prefill", _chunk, frozenset({_B.PREFILL}),

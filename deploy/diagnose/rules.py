@@ -22,6 +22,8 @@ SEATS_TAKEN = 0.95
 SHARE_QUEUED = 0.3
 SHARE_PREFILL = 0.4
 RIDGE = 1.0
+BEFORE_ENGINE = 1.5
+LEAST_BEFORE_S = 0.05
 ROOF_REACHED = 0.4
 ROOF_FAR = 0.2
 
@@ -29,6 +31,7 @@ ROOF_FAR = 0.2
 class Bound(StrEnum):
     """What keeps the engine from doing more, or from doing it faster."""
 
+    FRONT = "what stands before the engine"
     KV_CAPACITY = "KV cache capacity"
     SEATS = "max_num_seqs"
     QUEUE = "queueing"
@@ -98,6 +101,16 @@ def _seats(e: Evidence) -> str | None:
     return (
         f"{e.running_max:.0f} of {e.max_num_seqs} seats were taken while {e.waiting_mean:.1f} requests "
         f"waited on average, with the KV cache {e.kv_usage_max_ratio or 0.0:.0%} full"
+    )
+
+
+def _before_engine(e: Evidence) -> str | None:
+    seen, own = e.client_ttft_s or 0.0, e.ttft_s or 0.0
+    if seen < BEFORE_ENGINE * own or seen - own < LEAST_BEFORE_S:
+        return None
+    return (
+        f"clients waited {_s(seen)} for the first token and the engine took {_s(own)} of that: the rest is "
+        "the gateway, the network or the client"
     )
 
 
@@ -190,6 +203,9 @@ RULES: tuple[Rule, ...] = (
     Rule("seats", "slow first token", Bound.SEATS, ("running_max", "max_num_seqs", "waiting_mean"),
          f"running >= {SEATS_TAKEN} max_num_seqs, waiting > 0, KV usage <= {KV_FULL}, no `prompts`",
          f"{_GUIDE}: fit", _seats),
+    Rule("front", "slow first token", Bound.FRONT, ("client_ttft_s", "ttft_s"),
+         f"the client's TTFT >= {BEFORE_ENGINE} times the engine's, and {LEAST_BEFORE_S * 1000:.0f} ms above",
+         f"{_GUIDE}: split", _before_engine),
     Rule("low-traffic", "none", Bound.TRAFFIC, ("running_mean",),
          f"running < {BUSY} on average, none waiting, no objective missed", "a choice of ours", _idle),
     Rule("prompts", "slow first token", Bound.PREFILL, ("prompts_in_step",),

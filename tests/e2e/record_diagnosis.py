@@ -84,16 +84,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("cases", nargs="*", help=f"of {', '.join(CASES)} (default: all)")
     parser.add_argument("--out", type=Path, default=GOLDEN)
+    parser.add_argument("--runs", type=Path, help="keep the loads' run folders there (default: nowhere)")
     args = parser.parse_args()
     wanted = {name: CASES[name] for name in args.cases or CASES}
     args.out.mkdir(parents=True, exist_ok=True)
     for engine in ENGINES:
         cases = {name: case for name, case in wanted.items() if case.engine == engine}
         if cases:
-            _record(engine, cases, args.out)
+            _record(engine, cases, args.out, args.runs)
 
 
-def _record(engine: str, cases: Mapping[str, Case], out: Path) -> None:
+def _record(engine: str, cases: Mapping[str, Case], out: Path, runs: Path | None) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         file = Path(scratch) / "deployment.yaml"
         deployment = {
@@ -115,7 +116,7 @@ def _record(engine: str, cases: Mapping[str, Case], out: Path) -> None:
             status = serving.get("/status", admin=True)[1]
             url = status["revisions"][0]["backends"][0]["url"]
             for name, case in cases.items():
-                readings = _case(case, serving.url, url, Path(scratch) / name)
+                readings = _case(case, serving.url, url, (runs or Path(scratch)) / name)
                 (out / f"{name}.txt").write_text(_text(readings))
                 (out / f"{name}.json").write_text(json.dumps(_about(case, deployment), indent=1) + "\n")
                 sys.stderr.write(f"{name}: {len(readings)} readings\n")
@@ -126,10 +127,11 @@ def _case(case: Case, target: str, engine: str, folder: Path) -> Sequence[tuple[
     readings: list[tuple[float, str]] = []
     over = threading.Event()
     began = time.monotonic()
+    metrics = f"{engine.removesuffix('/v1')}/metrics"
 
     def watch() -> None:
         while True:
-            readings.append((time.monotonic() - began, _page(f"{engine.removesuffix('/v1')}/metrics")))
+            readings.append((time.monotonic() - began, _page(metrics)))
             if over.wait(EVERY_S):
                 return
 
@@ -137,7 +139,13 @@ def _case(case: Case, target: str, engine: str, folder: Path) -> Sequence[tuple[
     thread.start()
     try:
         if case.arrival:
-            run_load(workload=_workload(case), target=target, console=Console(out=sys.stderr), out=folder)
+            run_load(
+                workload=_workload(case),
+                target=target,
+                console=Console(out=sys.stderr),
+                out=folder,
+                metrics_urls=[metrics],
+            )
         else:
             time.sleep(30)
     finally:

@@ -98,7 +98,7 @@ def test_the_document_says_all_of_it_as_json() -> None:
         None,
     )
     assert engine["evidence"]["max_num_seqs"] == 8
-    assert {row["rule"] for row in engine["not_told"]} == {"host", "compute"}
+    assert {row["rule"] for row in engine["not_told"]} == {"front", "host", "compute"}
     assert {row["id"] for row in engine["elsewhere"]} > {"kv-dtype", "speculation"}
 
 

@@ -56,6 +56,15 @@ def test_the_file_adds_what_metrics_do_not_tell_and_what_was_tried(tmp_path: Pat
     assert "1.20x [1.10, 1.30]" in found.tried["seats"][0]
 
 
+def test_a_run_tells_how_long_its_clients_waited(tmp_path: Path) -> None:
+    run = run_folder(tmp_path / "run")
+    args = options(**dict.fromkeys(NAMES) | {"run": run})
+    [before] = gathered(args, CONSOLE, 0.0, Tried(tmp_path), None)
+    (run / "summary.json").write_text('{"ttft_s": {"mean": 0.75}}')
+    [after] = gathered(args, CONSOLE, 0.0, Tried(tmp_path), None)
+    assert (before.evidence.client_ttft_s, after.evidence.client_ttft_s) == (None, 0.75)
+
+
 def test_without_the_file_that_is_told(tmp_path: Path) -> None:
     args = options(**dict.fromkeys(NAMES) | {"run": run_folder(tmp_path / "run")})
     [found] = gathered(args, CONSOLE, 0.0, Tried(tmp_path), asked(args))

@@ -39,6 +39,9 @@ KNOWN: dict[str, tuple[Evidence, str, Bound]] = {
         "prompts", Bound.PREFILL,
     ),
     "answers among long prompts": (replace(CALM, step_tokens=700.0), "prompts", Bound.PREFILL),
+    "clients wait where the engine does not": (
+        replace(CALM, running_mean=0.5, client_ttft_s=0.9), "front", Bound.FRONT,
+    ),
     "queueing without full seats": (
         replace(CALM, queue_s=2.0, prefill_s=0.5, decode_s=1.0), "queue", Bound.QUEUE,
     ),

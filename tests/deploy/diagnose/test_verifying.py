@@ -37,7 +37,8 @@ FILE = "name: demo\nengine: {device: cpu, max_model_len: 1024, max_num_seqs: 8, 
 PREEMPTED = Evidence(
     source="e", seconds=60, requests=120, running_mean=6.0, running_max=8.0, waiting_mean=2.0,
     waiting_max=3.0, busy_ratio=1.0, queue_s=1.0, prefill_s=1.0, decode_s=2.0, ttft_s=2.0, tpot_s=0.1,
-    kv_usage_max_ratio=1.0, preemptions=9, prompt_tokens=120 * 256, output_tokens=120 * 256, cache_config={"cache_dtype": "auto"},
+    kv_usage_max_ratio=1.0, preemptions=9, prompt_tokens=120 * 256, output_tokens=120 * 256,
+    cache_config={"cache_dtype": "auto"},
 )  # fmt: skip
 IDLE = replace(
     PREEMPTED, running_mean=0.1, running_max=1.0, preemptions=0, waiting_mean=0.0, waiting_max=0,
