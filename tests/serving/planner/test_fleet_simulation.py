@@ -55,7 +55,8 @@ def test_without_failures_only_rollouts_are_short_each_once() -> None:
 def test_a_replica_to_spare_rides_through_rollouts() -> None:
     fleet = replace(NEVER, rollout_every_s=DAY, restart_s=HOUR)
     lived = live(fleet, 5, 10 * DAY / YEAR_S, Random(1))
-    assert (lived.covered, lived.shortfalls, lived.longest_s) == (pytest.approx(1.0), 0, 0.0)
+    assert lived.covered == pytest.approx(1.0)
+    assert (lived.shortfalls, lived.longest_s) == (0, 0.0)
 
 
 def test_a_rollout_that_is_not_over_when_the_next_is_due_delays_it() -> None:
