@@ -16,8 +16,8 @@ from deploy.diagnose.rules import Bound
 from serving.errors import UsageError
 from serving.planner.plan import Plan
 
-WORTH = 1.02
-"""A change whose upper bound is below 2 % is not worth its try."""
+WORTH = 1.05
+"""A change that gains less than 5 % at best is not worth its try."""
 Replan = Callable[[Fragment], Plan]
 """The plan made again with a fragment. Raises: UsageError where that cannot be."""
 
@@ -48,7 +48,7 @@ class Planned:
 
 def ranked(bound: Bound, seen: Seen, planned: Planned | None = None) -> list[Ranked]:
     """The levers on what binds, in the guide's order: what is ready before what is not."""
-    seen = replace(seen, best_drafts=_best_drafts(seen, planned))
+    seen = replace(seen, bound=bound, best_drafts=_best_drafts(seen, planned))
     fitting = [_judged(lever, seen, planned) for lever in LEVERS if bound in lever.helps]
     in_order = sorted(fitting, key=lambda each: each.why_not_first is not None)
     found: list[Ranked] = []
@@ -86,12 +86,14 @@ def _gains(
         return (), f"the KV cache holds no more than {room(plan, seen.evidence)} such requests"
     gain = _of_drafts(lever, seen, planned.plan)
     gains = (gain,) if gain is not None else effects(planned.plan, plan, seen.evidence)
-    return gains, _not_worth(gains)
+    return gains, _not_worth(gains, seen.bound)
 
 
-def _not_worth(gains: Sequence[Gain]) -> str | None:
-    judged = [gain for gain in gains if gain.measure != TTFT] or gains
-    if not judged or any(gain.high >= WORTH or gain.measure == KV_TOKENS for gain in judged):
+def _not_worth(gains: Sequence[Gain], bound: Bound | None) -> str | None:
+    """By what acts on what binds: tokens of cache are worth something where it is full, and TTFT follows."""
+    beside = {TTFT} if bound is Bound.KV_CAPACITY else {TTFT, KV_TOKENS}
+    judged = [gain for gain in gains if gain.measure not in beside]
+    if not judged or any(gain.high >= WORTH for gain in judged):
         return None
     return f"it is predicted to gain nothing: {judged[0].low:.2f}x to {judged[0].high:.2f}x"
 

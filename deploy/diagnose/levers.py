@@ -16,6 +16,7 @@ from deploy.diagnose.rules import Bound
 from serving.planner.ask import Ask
 from serving.planner.weights import Ranks
 
+LITTLE_KV = 0.2
 HALF_KV_FORMATS = ("auto", "bfloat16", "float16")
 DRAFTS = 4
 MANY = 16
@@ -29,6 +30,8 @@ class Seen:
     """What a lever looks at: the window, and where there is a deployment file what it says."""
 
     evidence: Evidence
+    bound: Bound | None = None
+    """What binds; None before that is known."""
     ask: Ask | None = None
     """The planner's question about the deployment."""
     replicas: int = 1
@@ -71,7 +74,12 @@ def _kv_memory(seen: Seen) -> Fragment | None:
 
 def _kv_is_small(seen: Seen) -> str | None:
     dtype = seen.evidence.cache_config.get("cache_dtype", "auto")
-    return None if dtype in HALF_KV_FORMATS else f"the KV cache is {dtype} already"
+    if dtype not in HALF_KV_FORMATS:
+        return f"the KV cache is {dtype} already"
+    used = seen.evidence.kv_usage_max_ratio
+    if seen.bound is Bound.DECODE and seen.ask is None and used is not None and used < LITTLE_KV:
+        return f"the KV cache was {used:.0%} full at most: a step reads little of it"
+    return None
 
 
 def _shorter(seen: Seen) -> Fragment | None:
@@ -195,14 +203,16 @@ LEVERS: tuple[Lever, ...] = (
           "none to answers; less memory for anything else"),
     Lever("kv-dtype", "store the KV cache in 8 bits",
           lambda seen: {"modes": [{"kind": "quantized_kv", "format": "fp8"}]},
-          frozenset({_B.KV_CAPACITY}), "low: compare answers, above all at long context", _kv_is_small),
+          frozenset({_B.KV_CAPACITY, _B.DECODE}), "low: compare answers, above all at long context",
+          _kv_is_small),
     Lever("max-model-len", "promise a shorter longest context", _shorter, frozenset({_B.KV_CAPACITY}),
           "none to answers; longer requests are refused", _long_requests),
     Lever("gateway", "more processes of the gateway", lambda seen: {"gateway": {"workers": 2}},
           frozenset({_B.FRONT}), "none to answers"),
     Lever("prefix-cache", "keep prefixes", lambda seen: {"modes": [{"kind": "prefix_cache"}]},
           frozenset({_B.PREFILL, _B.QUEUE}), "none: answers stay", _prefix_on),
-    Lever("chunked-prefill", "smaller or larger chunks of prefill", _chunk, frozenset({_B.PREFILL}),
+    Lever("chunked-prefill", "smaller or larger chunks of prefill", _chunk,
+          frozenset({_B.PREFILL, _B.QUEUE}),
           "none to answers; trades TTFT against TPOT", _no_side),
     Lever("compiled", "compile the steps", _compiled, frozenset({_B.HOST, _B.DECODE}),
           "none to answers; a longer start", _compiled_already),
@@ -220,6 +230,7 @@ LEVERS: tuple[Lever, ...] = (
     Lever("replicas", "more engines", lambda seen: {"replicas": seen.replicas * 2},
           frozenset({_B.QUEUE, _B.SEATS, _B.PREFILL, _B.COMPUTE, _B.KV_CAPACITY}),
           "none to answers; scale out last", _same_cores),
-    Lever("disaggregated", "prefill on other engines", _apart, frozenset({_B.PREFILL}),
+    Lever("disaggregated", "prefill on other engines", _apart,
+          frozenset({_B.PREFILL, _B.QUEUE}),
           "none; pays only where the KV cache's transfer fits into TTFT's slack", _same_cores),
 )  # fmt: skip

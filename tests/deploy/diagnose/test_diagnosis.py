@@ -102,6 +102,33 @@ def test_the_document_says_all_of_it_as_json() -> None:
     assert {row["id"] for row in engine["elsewhere"]} > {"kv-dtype", "speculation"}
 
 
+# The guide's own table (facts of the study), row by row: symptom, what binds, the levers that it names.
+# Its fourth row, a model that does not load, is the planner's.
+CALM = Evidence(
+    source="e", seconds=60, requests=200, running_mean=4, running_max=6, waiting_mean=0, waiting_max=0,
+    kv_usage_max_ratio=0.5, preemptions=0, queue_s=0.001, prefill_s=0.1, decode_s=0.9, ttft_s=0.11,
+    tpot_s=0.02, max_num_seqs=32, computed_prompt_tokens=1000, output_tokens=1000, step_tokens=8.0,
+)  # fmt: skip
+GUIDE = [
+    (replace(CALM, prefill_s=0.9), "slow first token", Bound.PREFILL,
+     {"chunked-prefill", "prefix-cache", "replicas", "disaggregated"}),
+    (replace(CALM, queue_s=0.9), "slow first token", Bound.QUEUE,
+     {"seats", "chunked-prefill", "prefix-cache", "replicas", "disaggregated"}),
+    (CALM, "slow tokens per user", Bound.DECODE, {"kv-dtype", "weights", "speculation", "tensor"}),
+    (replace(CALM, preemptions=3), "batch will not grow", Bound.KV_CAPACITY,
+     {"kv-dtype", "weights", "max-model-len", "tensor"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("evidence", "symptom", "bound", "levers"), GUIDE)
+def test_the_guides_table_holds_row_by_row(
+    evidence: Evidence, symptom: str, bound: Bound, levers: set[str]
+) -> None:
+    found = diagnose(Seen(evidence))
+    assert (found.findings[0].symptom, found.bound) == (symptom, bound)
+    assert levers <= {ranked.lever.id for ranked in found.levers}
+
+
 def test_where_no_rule_sees_anything_nothing_binds() -> None:
     calm = diagnose(Seen(Evidence(source="e", seconds=60, requests=100)))
     assert (calm.bound, calm.next) == (None, None)

@@ -21,7 +21,8 @@ ROWS = {lever.id: lever for lever in LEVERS}
 # The guide's own table (facts of the study), row by row: the levers that it names for what binds.
 GUIDE = {
     Bound.PREFILL: {"chunked-prefill", "prefix-cache", "replicas", "disaggregated"},
-    Bound.DECODE: {"weights", "speculation", "tensor"},
+    Bound.QUEUE: {"seats", "chunked-prefill", "prefix-cache", "replicas", "disaggregated"},
+    Bound.DECODE: {"kv-dtype", "weights", "speculation", "tensor"},
     Bound.KV_CAPACITY: {"kv-dtype", "weights", "max-model-len", "tensor"},
 }
 
@@ -69,6 +70,8 @@ def test_a_lever_that_is_pulled_already_says_so() -> None:
     assert row("kv-dtype").not_yet(BARE) is None
     hits = replace(ENGINE, prefix_hit_ratio=0.25)
     assert row("prefix-cache").not_yet(Seen(hits)) == "prefix caching is on already, with 25% hits"
+    idle = Seen(replace(ENGINE, kv_usage_max_ratio=0.03), bound=Bound.DECODE)
+    assert "3% full at most" in (row("kv-dtype").not_yet(idle) or "")
     off = replace(ENGINE, cache_config={"enable_prefix_caching": "False"})
     assert row("prefix-cache").not_yet(Seen(off)) is None
     assert row("compiled").not_yet(ASKED) == "steps are compiled already"

@@ -57,7 +57,9 @@ def test_what_was_measured_here_before_stands_beside_the_prediction() -> None:
 
 
 def test_what_could_not_be_told_is_said() -> None:
-    assert "could not tell, for want of what was not seen: prompts needs prompts_in_step" in said()
+    assert "could not tell, for want of what was not seen: front needs client_ttft_s, ttft_s;" in " ".join(
+        said().split()
+    )
 
 
 def test_no_line_is_too_long_for_a_terminal() -> None:

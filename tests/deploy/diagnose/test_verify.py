@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
-from fakes.studies import figure, ratio, summary
+from fakes.diagnosed import ratio, study_of_ratios
 
 from deploy.diagnose.advice import Ranked
 from deploy.diagnose.evidence import Evidence
@@ -16,7 +15,7 @@ from deploy.diagnose.predict import KV_TOKENS, OUTPUT, TPOT, TTFT, Gain
 from deploy.diagnose.verify import CONTROL, LOAD, MEASURES, load_as_seen, study_document, trials_of
 from deploy.study.measures import BY_NAME
 from deploy.study.reading import study_of
-from deploy.study.results import Summary
+from deploy.study.results import Ratio, Summary
 from serving.config.document import Document
 
 FP8 = {"modes": [{"kind": "quantized_kv", "format": "fp8"}]}
@@ -28,13 +27,12 @@ SEEN = Evidence(
 )  # fmt: skip
 
 
-def told(*ratios: Any) -> Summary:
-    return replace(summary(), control=CONTROL, ratios=ratios)
+def told(*ratios: Ratio) -> Summary:
+    return study_of_ratios(CONTROL, *ratios)
 
 
-def over_control(measure: str, workload: str | None, value: float, spread: float | None) -> Any:
-    made = ratio("kv-dtype", measure, workload, value)
-    return replace(made, over=CONTROL, figure=figure(value, "x", spread))
+def over_control(measure: str, workload: str | None, value: float, spread: float | None) -> Ratio:
+    return ratio("kv-dtype", CONTROL, measure, workload, value, spread)
 
 
 def test_the_study_is_the_deployment_with_and_without_the_lever(tmp_path: Path) -> None:

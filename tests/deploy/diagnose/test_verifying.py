@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fakes.diagnosed import options
+from fakes.diagnosed import options, ratio, study_of_ratios
 from fakes.run_folders import write_run
-from fakes.studies import figure, ratio, summary
 
 from deploy.diagnose.diagnosis import Diagnosis, File, Known, diagnose
 from deploy.diagnose.evidence import Evidence
@@ -60,13 +59,10 @@ def scripted(code: int = 0, **ratios: float) -> Callable[..., tuple[int, Summary
     def run(data: Mapping[str, Any], *, out: Path, **_: object) -> tuple[int, Summary]:
         [lever] = (name for name in data["arms"] if name != CONTROL)
         where = {"kv_cache_tokens": None}
-        made = tuple(
-            replace(
-                ratio(lever, name, where.get(name, LOAD), value), over=CONTROL, figure=figure(value, "x", 0.0)
-            )
-            for name, value in ratios.items()
+        made = (
+            ratio(lever, CONTROL, name, where.get(name, LOAD), value, 0.0) for name, value in ratios.items()
         )
-        return code, replace(summary(), control=CONTROL, ratios=made)
+        return code, study_of_ratios(CONTROL, *made)
 
     return run
 
