@@ -36,9 +36,7 @@ def node_script(parts: Parts, model: str, nodes: Sequence[Node], settings: Seque
     last = len(nodes) - 1
     master_port = dict(nodes[0].flags).get("--master-port") or DEFAULT_MASTER_PORT
     cases = "\n".join(
-        f"    {node.rank}) address={node.address}; set -- "
-        f"{f'--node-rank {node.rank} --headless' if node.headless else f'--node-rank 0 --port {PORT}'} ;;"
-        for node in nodes
+        f"    {node.rank}) address={node.address}; set -- {_own_flags(node)} ;;" for node in nodes
     )
     flags = " \\\n".join(
         f"    {_flag(setting)}"
@@ -148,6 +146,11 @@ def _here(parts: Parts) -> str:
 
 def _exports(variables: Mapping[str, str]) -> str:
     return "".join(f'export {name}="{value}"\n' for name, value in variables.items())
+
+
+def _own_flags(node: Node) -> str:
+    own = [word for name, value in node.flags if name in _PER_MACHINE for word in (name, value) if word]
+    return " ".join([*map(str, own), *(() if node.headless else ("--port", str(PORT)))])
 
 
 def _flag(setting: Setting) -> str:

@@ -6,6 +6,7 @@ Held against `systemd-analyze verify`; the scripts of two machines were run in t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from serving.modes.nodes import GLOO_INTERFACE, HOST_IP
 from serving.modes.parallel import Parallel
 
 FOLDER = "systemd"
+SECRET = re.compile(r"(token|key|secret|password)$", re.IGNORECASE)
 DATA_VARIABLE = "$TEAPOT_HOME"
 
 
@@ -105,6 +107,9 @@ def _notes(request: Request, mode: Parallel | None) -> Iterator[str]:
         yield f"gateway.keys_file: put it beside {CONFIGURATION}/{deployment.name}.yaml"
     if deployment.gateway.tls is not None:
         yield f"gateway.tls: put the files beside {CONFIGURATION}/{deployment.name}.yaml"
+    secret = [name for name in deployment.engine.env if SECRET.search(name)]
+    if secret:
+        yield f"engine.env {', '.join(secret)}: written as it is; let no other user read these files"
     if mode is not None and len(mode.hosts) > 1:
         yield "the network: it must be private, for neither gloo, NCCL nor Ray asks for a key"
         if deployment.engine.device == "auto":

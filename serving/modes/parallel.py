@@ -115,10 +115,6 @@ class Parallel(Mode):
         """Each of the hosts with what vLLM is told there, in order; by Ray they are told nothing."""
         return () if self.executor == "ray" else nodes(self.hosts, self.master_port)
 
-    def on_node(self, rank: int) -> Parallel:
-        """The same mode as the machine of that rank is told it."""
-        return self.model_copy(update={"node_rank": rank})
-
     @property
     def world(self) -> int:
         """Ranks that work on one request: every copy of `data` has so many."""

@@ -84,6 +84,15 @@ def test_ray_without_hosts_is_one_machine_that_must_find_its_cluster(tmp_path: P
     assert any("name its machines as hosts" in note for note in rendered.notes)
 
 
+def test_a_secret_that_is_written_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "d.yaml"
+    text = "name: d\nmodel: a/b\nengine: {env: {HF_TOKEN: x}}\n"
+    file.write_text(f"{text}modes: [{{kind: parallel, tensor: 2, {HOSTS}}}]\n")
+    notes = render("systemd", str(file)).notes
+    assert any("HF_TOKEN" in note and "no other user" in note for note in notes)
+    assert any("engine.device auto" in note for note in notes)
+
+
 def test_files_that_must_be_put_beside_are_named() -> None:
     notes = render("systemd", str(GOLDEN / "one-machine.yaml")).notes
     assert "gateway.keys_file: put it beside /etc/teapot/one.yaml" in notes

@@ -62,7 +62,7 @@ def test_hosts_become_the_same_flags_and_each_machine_its_own_rank(on_cpu: Engin
     )
     assert mode.flags(on_cpu)[1:] == shared
     assert mode.asked() == "tensor=2, nnodes=2"
-    second = mode.on_node(1)
+    second = Parallel(tensor=2, hosts=HOSTS, master_port=29555, node_rank=1)
     assert second.flags(on_cpu)[1:] == (
         ("--nnodes", "2"),
         ("--node-rank", "1"),
