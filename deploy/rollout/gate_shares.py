@@ -219,13 +219,11 @@ def _of_sides(asked: Asked, part: Callable[[Side], Part], limit: float, what: st
 
 
 def _tail_bound(canary: Histogram, baseline: Histogram) -> float:
+    """Where the share that is slower is nearest to `_TAIL`, as a factor."""
     n = canary.n + baseline.n
-    shares = (
-        {bound: (canary.above(bound) + baseline.above(bound)) / n for bound in canary.bounds[:-1]}
-        if n
-        else {}
-    )
-    return min(shares, key=lambda bound: abs(shares[bound] - _TAIL), default=math.inf)
+    slower = {bound: canary.above(bound) + baseline.above(bound) for bound in canary.bounds[:-1]}
+    far = {bound: abs(math.log(hits / n / _TAIL)) for bound, hits in slower.items() if hits > 0}
+    return min(far, key=lambda bound: far[bound], default=canary.bounds[0])
 
 
 def _absent(canary: Histogram | None, baseline: Histogram | None) -> Finding:
