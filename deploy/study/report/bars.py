@@ -106,7 +106,7 @@ def _dot(bar: Bar, scale: Scale) -> str:
 
 
 def _whisker(bar: Bar, scale: Scale) -> str:
-    if bar.low is None or bar.high is None:
-        return ""
+    if bar.low is None or bar.high is None or bar.low == bar.high:
+        return ""  # what was counted has no width
     left, right = scale.at(bar.low) / 10, scale.at(bar.high) / 10
     return f'<span class="whisker" style="left:{left:.2f}%;width:{max(0.0, right - left):.2f}%"></span>'

@@ -8,14 +8,7 @@ from __future__ import annotations
 from deploy.study.results import Figure
 
 KIB, MIB, GIB = 1024, 1024**2, 1024**3
-NAMES = {
-    "tokens/s": "tok/s",
-    "bytes": "",
-    "ratio": "",
-    "seconds": "s",
-    "s": "s",
-    "tokens": "tokens",
-}
+NAMES = {"tokens/s": "tok/s"}
 
 
 def number(value: float) -> str:
@@ -47,14 +40,21 @@ def seconds(value: float) -> str:
 
 def amount(value: float, unit: str) -> str:
     """A value in its unit."""
-    if unit in ("bytes", "B"):
+    if unit == "bytes":
         return size(value)
-    if unit in ("s", "seconds"):
+    if unit == "x":
+        return times(value)
+    if unit == "s":
         return seconds(value)
-    if unit == "share":
+    if unit == "ratio":
         return percent(value)
     name = NAMES.get(unit, unit)
     return f"{number(value)} {name}".rstrip()
+
+
+def times(value: float) -> str:
+    """A ratio of two arms: `1.98x`."""
+    return f"{value:.3g}x"
 
 
 def interval(figure: Figure) -> str:

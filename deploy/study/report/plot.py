@@ -47,8 +47,6 @@ class Series:
     look: int
     """The number of its colour and marker; 0 is the control's."""
     line: bool = True
-    arrows: bool = False
-    """Whether each part of the line points at its end."""
     markers: bool = True
 
 
@@ -118,12 +116,22 @@ def ends(series: Iterable[Series], way: str) -> list[float]:
 
 
 def plot(
-    series: Sequence[Series], x: Axis, y: Axis, *, says: str, levels: Sequence[Level] = (), tall: int = 300
+    series: Sequence[Series],
+    x: Axis,
+    y: Axis,
+    *,
+    says: str,
+    levels: Sequence[Level] = (),
+    steps: Sequence[Series] = (),
+    tall: int = 300,
 ) -> str:
-    """Draw series between two axes; `says` is the chart's text alternative."""
+    """Draw series between two axes; `says` is the chart's text alternative.
+
+    `steps` are lines between points of the series that have no name in the legend.
+    """
     body = "".join(_level(level, y) for level in levels)
-    body += "".join(_line(row, x, y) + _whiskers(row, x, y) for row in series)
-    over = "".join(_arrows(row, x, y) + _markers(row, x, y) for row in series)
+    body += "".join(_line(row, x, y) + _whiskers(row, x, y) for row in (*steps, *series))
+    over = "".join(_arrows(row, x, y) for row in steps) + "".join(_markers(row, x, y) for row in series)
     over += "".join(_level_label(level, y) for level in levels)
     drawn = framed(
         body,
@@ -185,7 +193,7 @@ def _line(row: Series, x: Axis, y: Axis) -> str:
 def _arrows(row: Series, x: Axis, y: Axis) -> str:
     """Heads half-way along each part; the style sheet turns them, as only it knows the plot's width."""
     parts = []
-    for before, after in zip(row.points, row.points[1:], strict=False) if row.arrows else ():
+    for before, after in zip(row.points, row.points[1:], strict=False):
         (x1, y1), (x2, y2) = _at(before, x, y), _at(after, x, y)
         place = f"left:{(x1 + x2) / 20:.2f}%;top:{(y1 + y2) / 20:.2f}%"
         turn = f"--dx:{(x2 - x1) / 10:.2f};--dy:{(y2 - y1) / 10:.2f}"
