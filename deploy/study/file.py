@@ -6,19 +6,26 @@ YAML, files, or what a fragment of a deployment means (`merge`).
 
 from __future__ import annotations
 
+import re
 from itertools import product
 from typing import Annotated, Any
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from serving.config.schema import Section
 from serving.config.units import Duration
 
-Name = Annotated[
-    str,
-    StringConstraints(pattern=r"^[a-z0-9]([a-z0-9+.-]{0,46}[a-z0-9])?$"),
-    Field(description="lower-case letters, digits, hyphens, dots and +, as in a folder's name"),
-]
+_NAME = re.compile(r"[a-z0-9]([a-z0-9+.-]{0,46}[a-z0-9])?")
+
+
+def _name(text: str) -> str:
+    if not _NAME.fullmatch(text):
+        said = "write lower-case letters, digits, hyphens, dots and +, as in a folder's name"
+        raise ValueError(f"'{text}' is no name; {said}")
+    return text
+
+
+Name = Annotated[str, AfterValidator(_name)]
 Fragment = dict[str, Any]
 """A part of a deployment file, and beside its keys `without` (kinds of modes) and, in an arm, `on`."""
 SEPARATOR = "+"
@@ -50,6 +57,11 @@ class StudyFile(Section):
     budget: Annotated[Duration, Field(gt=0)] | None = None
     seed: int = 1
     quality: bool = False
+
+    @property
+    def arm_names(self) -> list[str]:
+        """Of all arms, listed or combined, in their order."""
+        return list(self.arms or combinations(self.factors))
 
     @model_validator(mode="after")
     def _says_what_it_compares(self) -> StudyFile:

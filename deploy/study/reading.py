@@ -92,8 +92,8 @@ def study_of(document: Document, beside: Path) -> Study:
     problems: list[Problem] = []
     arms = _arms(file, document, beside, problems)
     workloads = dict(_workloads(file, document, beside, problems))
-    if file.control is not None and file.control not in arms:
-        known = suggest(file.control, list(arms), "arms are")
+    if file.control is not None and file.control not in file.arm_names:
+        known = suggest(file.control, file.arm_names, "arms are")
         problems.append(Problem(f"there is no arm '{file.control}'", document.where(("control",)), known))
     if problems:
         raise UsageError.of(list(dict.fromkeys(problems)))
