@@ -62,7 +62,8 @@ def page(view: View, catalogue: Sequence[Footprint] = ()) -> str:
 
 def _contents() -> str:
     places = (
-        ("charts", "Charts"), ("missing", "Failed and ruled out"), ("arms", "Arms"), ("figures", "All figures"),
+        ("charts", "Charts"), ("missing", "Failed and ruled out"), ("arms", "Arms"),
+        ("figures", "All figures"),
         ("models", "Public models"), ("manifest", "How it was run"),
     )  # fmt: skip
     links = "".join(f'<a href="#{place}">{name}</a>' for place, name in places)
