@@ -72,12 +72,18 @@ set -- serve "$MODEL" \\
 {_WATCHED.replace("PORT", str(master_port))}"""
 
 
+def ray_address(addresses: Sequence[str]) -> str:
+    """Where Ray's head answers, as URLs spell it."""
+    first = addresses[0]
+    return f"[{first}]:{RAY_PORT}" if ":" in first else f"{first}:{RAY_PORT}"
+
+
 def ray_script(parts: Parts, addresses: Sequence[str]) -> str:
     """`ray start` on one machine; its number among the hosts is the only argument."""
-    last, first = len(addresses) - 1, addresses[0]
+    last, first = len(addresses) - 1, ray_address(addresses)
     cases = "\n".join(
         f"    {number}) address={address}; set -- "
-        f"{f'--address={first}:{RAY_PORT}' if number else f'--head --port={RAY_PORT}'} ;;"
+        f"{f'--address={first}' if number else f'--head --port={RAY_PORT}'} ;;"
         for number, address in enumerate(addresses)
     )
     return f"""\

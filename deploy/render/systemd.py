@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from deploy.render.node_scripts import RAY_PORT, Parts, node_script, quoted, ray_script
+from deploy.render.node_scripts import Parts, node_script, quoted, ray_address, ray_script
 from deploy.render.target import Rendered, Request
 from deploy.render.units import CONFIGURATION, node_unit, ray_unit, serving_unit
 from deploy.render.yaml_text import yaml_text
@@ -23,7 +23,7 @@ from serving.engine.folders import DataFolder
 from serving.engine.recipes import Recipe, choose_recipe
 from serving.errors import UsageError
 from serving.modes.mode import Device
-from serving.modes.nodes import GLOO_INTERFACE, HOST_IP
+from serving.modes.nodes import HOST_IP
 from serving.modes.parallel import Parallel
 
 FOLDER = "systemd"
@@ -43,9 +43,7 @@ def render_systemd(request: Request) -> Rendered:
     elif mode.executor == "ray":
         parts = _parts(request, made)[0]
         first = f"teapot-{name}-ray@0.service"
-        files[f"teapot-{name}.service"] = serving_unit(
-            deployment, made, after=first, ray=f"{hosts[0]}:{RAY_PORT}"
-        )
+        files[f"teapot-{name}.service"] = serving_unit(deployment, made, after=first, ray=ray_address(hosts))
         files[f"teapot-{name}-ray@.service"] = ray_unit(deployment, made, hosts)
         files[f"{name}-ray.sh"] = ray_script(parts, hosts)
     else:
@@ -68,7 +66,7 @@ def _parts(request: Request, made: str) -> tuple[Parts, EngineCommand, str]:
         if DATA_VARIABLE in str(setting.value)
         else quoted(str(setting.value))
         for setting in command.settings
-        if not setting.name.startswith("--") and setting.name not in (HOST_IP, GLOO_INTERFACE)
+        if not setting.name.startswith("--") and setting.name != HOST_IP
     }
     # Of whichever Python it was made with.
     environment = recipe.environment_name((3, 11)).removesuffix("11") + "*"

@@ -16,6 +16,7 @@ from serving.config.schema import Deployment
 from serving.facts.load_flags import any_version
 from serving.modes.cores import OMP_BINDING, omp_binding
 from serving.modes.mode import EngineContext, Setting
+from serving.modes.nodes import GLOO_INTERFACE
 
 KV_CACHE_SPACE = "VLLM_CPU_KVCACHE_SPACE"
 DEVICES = "CUDA_VISIBLE_DEVICES"
@@ -59,6 +60,8 @@ def engine_variables(
         found[setting.name] = setting
     for index, mode in enumerate(deployment.modes):
         for name, value in mode.environment(context).items():
+            if name == GLOO_INTERFACE and name in deployment.engine.env:
+                continue  # the mode's is a guess by the address
             found[name] = Setting(name, value, _source(document, ("modes", index)))
     return tuple(found.values())
 

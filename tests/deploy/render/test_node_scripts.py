@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.render.node_scripts import Parts, node_script, quoted, ray_script
+from deploy.render.node_scripts import Parts, node_script, quoted, ray_address, ray_script
 from serving.modes.mode import Setting
 from serving.modes.nodes import nodes
 
@@ -143,6 +143,10 @@ def test_ray_joins_the_cluster_of_the_first_machine(tmp_path: Path) -> None:
     assert words == [
         "start", "--block", "--node-ip-address=10.0.0.2", "--disable-usage-stats", "--address=10.0.0.1:6379",
     ]  # fmt: skip
+
+
+def test_an_address_of_ipv6_is_put_into_brackets() -> None:
+    assert ray_address(("fd00::1", "fd00::2")) == "[fd00::1]:6379"
 
 
 def test_the_first_machine_is_the_head_of_ray() -> None:

@@ -18,6 +18,11 @@ CASES = ("one-machine", "two-machines", "ray")
 HOSTS = "hosts: [10.0.0.1, 10.0.0.2]"
 
 
+verifies = pytest.mark.skipif(
+    shutil.which("systemd-analyze") is None, reason="no systemd-analyze on this machine"
+)
+
+
 def refused(folder: Path, text: str) -> str:
     file = folder / "d.yaml"
     file.write_text(text)
@@ -48,20 +53,30 @@ def test_what_set_changed_is_in_the_file_that_is_served() -> None:
     assert yaml.safe_load(files["systemd/one.yaml"])["engine"] == {"max_model_len": 1024}
 
 
-@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd-analyze on this machine")
+def verified(case: str, folder: Path, wrong: str = "") -> subprocess.CompletedProcess[str]:
+    """What systemd says of the units of a case; a template is judged as its instances 0 and 1."""
+    for source in (GOLDEN / case / "systemd").glob("*.service"):
+        # teapot is not installed where the unit looks for it.
+        text = source.read_text().replace("/opt/teapot/.venv/bin/teapot", "/bin/true")
+        for instance in ("@0.", "@1."):
+            (folder / source.name.replace("@.", instance)).write_text(
+                text.replace("KillMode", f"{wrong}KillMode")
+            )
+    units = sorted(str(path) for path in folder.glob("*.service"))
+    command = ["systemd-analyze", "verify", "--man=no", "--recursive-errors=no", *units]
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
+
+
+@verifies
 @pytest.mark.parametrize("case", CASES)
 def test_systemd_itself_takes_every_unit(case: str, tmp_path: Path) -> None:
-    units = []
-    for source in (GOLDEN / case / "systemd").glob("*.service"):
-        # A template is judged as one of its instances, and teapot is not installed where it is looked for.
-        unit = tmp_path / source.name.replace("@.", "@1.")
-        unit.write_text(source.read_text().replace("/opt/teapot/.venv/bin/teapot", "/bin/true"))
-        units.append(str(unit))
-        if "@" in source.name:
-            (tmp_path / source.name.replace("@.", "@0.")).write_text(unit.read_text())
-    command = ["systemd-analyze", "verify", "--man=no", "--recursive-errors=no", *units]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    done = verified(case, tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@verifies
+def test_systemd_would_notice_a_wrong_word(tmp_path: Path) -> None:
+    assert "NoKillMode" in verified("one-machine", tmp_path, wrong="No").stderr
 
 
 def test_a_model_that_cannot_be_shared_so_is_refused_with_its_line(tmp_path: Path) -> None:
@@ -82,6 +97,14 @@ def test_ray_without_hosts_is_one_machine_that_must_find_its_cluster(tmp_path: P
     rendered = render("systemd", str(file))
     assert sorted(rendered.files) == ["systemd/d.yaml", "systemd/teapot-d.service"]
     assert any("name its machines as hosts" in note for note in rendered.notes)
+
+
+def test_an_interface_that_the_file_names_goes_before_the_one_with_the_address(tmp_path: Path) -> None:
+    file = tmp_path / "d.yaml"
+    text = "name: d\nmodel: a/b\nengine: {env: {GLOO_SOCKET_IFNAME: ib0}}\n"
+    file.write_text(f"{text}modes: [{{kind: parallel, tensor: 2, {HOSTS}}}]\n")
+    script = render("systemd", str(file)).files["systemd/d-node.sh"]
+    assert script.index('GLOO_SOCKET_IFNAME="$interface"') < script.index('GLOO_SOCKET_IFNAME="ib0"')
 
 
 def test_a_secret_that_is_written_is_told(tmp_path: Path) -> None:

@@ -10,18 +10,22 @@ from serving.config.flags import engine_context
 from serving.config.load import parse, validate
 from serving.config.schema import Deployment
 from serving.config.variables import dropped, engine_variables, env_problems, spelt
-from serving.modes.mode import Device, EngineSlot, Setting
+from serving.modes.mode import Device, EngineSlot, MachineFacts, Setting
 
 ALONE = EngineSlot()
 
 
 def variables(
-    text: str, slot: EngineSlot = ALONE, device: Device = "cpu", **inherited: str
+    text: str,
+    slot: EngineSlot = ALONE,
+    device: Device = "cpu",
+    machine: MachineFacts | None = None,
+    **inherited: str,
 ) -> dict[str, Setting]:
     document = parse(f"name: x\n{text}\n", "x.yaml")
     deployment = validate(document, Deployment)
     context = engine_context(deployment, device=device, version="0.32.0", model=None)
-    context = replace(context, slot=slot, inherited=inherited)
+    context = replace(context, slot=slot, inherited=inherited, machine=machine)
     found = engine_variables(deployment, document, context, {"HF_HOME": "/hf"}, offline=False)
     return {setting.name: setting for setting in found}
 
@@ -86,3 +90,11 @@ def test_what_a_file_may_not_set_is_refused_with_a_way_out(name: str, what: str,
 
 def test_other_programs_variables_are_the_users_own() -> None:
     assert list(env_problems({"NCCL_DEBUG": "INFO", "VLLM_LOGGING_LEVEL": "DEBUG"})) == []
+
+
+def test_the_interface_between_machines_is_the_files_before_it_is_the_addresses() -> None:
+    mode = "modes: [{kind: parallel, tensor: 2, hosts: [10.0.0.1, 10.0.0.2]}]"
+    machine = MachineFacts((0,), 1, 2**34, 2**34, interfaces={"10.0.0.1": "eth0"})
+    assert variables(mode, machine=machine)["GLOO_SOCKET_IFNAME"].value == "eth0"
+    said = variables(f"engine: {{env: {{GLOO_SOCKET_IFNAME: ib0}}}}\n{mode}", machine=machine)
+    assert said["GLOO_SOCKET_IFNAME"].value == "ib0"
