@@ -113,7 +113,9 @@ class EngineGroup:
         for line in self._starting():
             self._say(line)
         self._tell("starting")
+        began = time.monotonic()
         await self.supervisor.up()
+        self.told.up_in_s = time.monotonic() - began
         if self.verdicts:
             self._say(verdict_table(self.verdicts))
         self._tell("ready")

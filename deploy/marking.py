@@ -65,6 +65,10 @@ class Marking:
             self._lost.remove(name)
             self._mark(Kind.ENGINE, f"engine {name} is back", backend.revision)
 
+    def verdict(self, text: str, *revisions: str) -> None:
+        """A gate has decided on a revision."""
+        self._mark(Kind.VERDICT, text, *revisions)
+
     def close(self) -> None:
         """Give what is on its way a moment to get there."""
         self.finish(GIVEN_UP_AFTER_S)

@@ -18,6 +18,7 @@ from serving.errors import UsageError
 from serving.gateway.answers import SERVER, document
 from serving.gateway.metrics import GatewayMetrics
 from serving.gateway.revisions import Keeper, add_routes, refusal
+from serving.gateway.rollout_metrics import check_told
 from serving.gateway.state import GatewayState, ShadowShare
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -48,7 +49,10 @@ def admin_app(state: GatewayState, metrics: GatewayMetrics, keeper: Keeper | Non
 
     async def rollout(request: web.Request) -> web.Response:
         try:
-            state.rollout = _document(await request.read()) or None
+            told = _document(await request.read())
+            if told:
+                check_told(told)
+            state.rollout = told or None
         except ValueError as error:
             return refusal(error)
         return web.Response(body=document(state.document()), content_type="application/json")

@@ -18,6 +18,7 @@ from prometheus_client.registry import Collector
 from serving.facts.load import own_metrics
 from serving.gateway.objectives import Objectives, judged
 from serving.gateway.outcome import Outcome
+from serving.gateway.rollout_metrics import RolloutMetrics
 from serving.gateway.series import OFTEN_COUNTED, OFTEN_TIMED, Alike, Families, Series
 from serving.gateway.state import GatewayState
 from serving.modes.mode import Verdict
@@ -53,6 +54,7 @@ class GatewayMetrics:
         self._gaps: dict[_Where, tuple[list[int], list[float]]] = {}
         self._children: dict[tuple[object, ...], Any] = {}
         self.registry.register(_Now(state, self))
+        self.registry.register(RolloutMetrics(state))
         self._series: dict[Alike, Series] = {}
         self._families = Families(
             {key: self._counter(key) for key in OFTEN_COUNTED},

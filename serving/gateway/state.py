@@ -47,11 +47,16 @@ class OwnRevision:
     problem: str | None = None
     """Why it failed."""
     verdicts: Sequence[Verdict] = ()
+    up_in_s: float | None = None
+    """How long its engines took to come up and be proven."""
 
     def document(self) -> dict[str, Any]:
         """What `GET /status` tells of it beside weight and backends."""
         modes = [_judged(verdict) for verdict in self.verdicts]
-        return {"state": self.state, "problem": self.problem, "file": self.file, "modes": modes}
+        return {
+            "state": self.state, "problem": self.problem, "file": self.file, "up_in_s": self.up_in_s,
+            "modes": modes,
+        }  # fmt: skip
 
 
 @dataclass(slots=True)

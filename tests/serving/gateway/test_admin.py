@@ -146,7 +146,9 @@ async def test_what_a_rollouts_controller_says_is_shown_until_it_takes_it_back(
     make_gateway: MakeGateway,
 ) -> None:
     gateway = await make_gateway("http://127.0.0.1:1")
-    told = await put(gateway.admin_url, "/rollout", b'{"state": "baking"}')
-    assert json.loads(told.body)["rollout"] == {"state": "baking"}
+    document = {"revision": "new", "baseline": "main", "strategy": "canary", "state": "baking"}
+    told = await put(gateway.admin_url, "/rollout", json.dumps(document).encode())
+    assert json.loads(told.body)["rollout"] == document
     assert "rollout" not in json.loads((await put(gateway.admin_url, "/rollout", b"{}")).body)
-    assert (await put(gateway.admin_url, "/rollout", b"[]")).status == 400
+    for wrong in (b"[]", b'{"state": "baking"}', json.dumps(document | {"step": "1"}).encode()):
+        assert (await put(gateway.admin_url, "/rollout", wrong)).status == 400

@@ -1,0 +1,285 @@
+"""A rollout as it goes: what is seen becomes events, events become states, states become actions.
+
+Owns: that order, and that nothing is done that is not in the journal before. It may be killed anywhere: when
+started again, it does its last state's actions again. Knows nothing about how the gate judges (`gate`), what
+follows on what (`machine`), or how things are done (`doing`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from deploy.rollout import telling
+from deploy.rollout.client import Admin, Away, Declined
+from deploy.rollout.doing import do
+from deploy.rollout.entries import moved, noted
+from deploy.rollout.evidence import Quality
+from deploy.rollout.journal import DiskFull, Journal
+from deploy.rollout.machine import Action, EventName, Refused, State, actions, advance, due
+from deploy.rollout.plan import Plan
+from deploy.rollout.seen import Seen, event_of, read, shares
+from deploy.rollout.sources import Source, source
+from deploy.rollout.watch import Looked, Watch
+from serving.errors import EXIT_FAILED, EXIT_INVALID_MEASUREMENT, EXIT_OK, Failed, TeapotError
+
+TICK_S = 1.0
+TELL_EVERY_S = 5.0
+"""So often a rollout says that it is alive."""
+PATIENCE_S = 600.0
+"""With a deployment that cannot be reached or declines what must be done; then a person has to look."""
+_REPEATED = ("clearing", "promoting", "rolling_back")
+"""States whose actions wait for each other, and are done again until their event comes."""
+_WATCHED = ("baking", "holding", "asking")
+Event = tuple[EventName, str]
+
+
+class Hands(Protocol):
+    """What a rollout does by itself, without the serving process."""
+
+    def plan(self, plan: Plan) -> None:
+        """See whether the new file can be started. Raises: TeapotError."""
+
+    def warm(self, urls: tuple[str, ...]) -> None:
+        """Let engines meet each kind of work. Raises: Failed."""
+
+    def compare(self, canary: str, baseline: str) -> Quality:
+        """Compare two engines' answers. Raises: Failed."""
+
+
+@dataclass(slots=True)
+class Talk:
+    """Whom a rollout tells. None of them may block for long or raise."""
+
+    say: Callable[[str], None] = lambda text: None
+    progress: Callable[[str], None] = lambda text: None
+    verdict: Callable[[str], None] = lambda text: None
+    """A decision on a revision, for the boards."""
+
+
+@dataclass(slots=True)
+class Controller:
+    """One rollout of one deployment. Whoever makes it holds the lock."""
+
+    plan: Plan
+    state: State
+    journal: Journal
+    admin: Admin
+    hands: Hands
+    watch: Watch
+    talk: Talk = field(default_factory=Talk)
+    asked: Callable[[], EventName | None] = lambda: None
+    """What a person has asked for since it was asked last."""
+    clock: Callable[[], float] = time.time
+    sleep: Callable[[float], None] = time.sleep
+    tick_s: float = TICK_S
+    sources: Callable[[Seen, Admin, Plan], Source] = source
+    patience_s: float = PATIENCE_S
+    _todo: list[Action] = field(default_factory=list)
+    _source: Source | None = None
+    _blind: bool = False
+    _bad: bool = False
+    """A way back that is not in the journal yet."""
+    _trouble: str = ""
+    """What was said last of what does not work at the moment."""
+    _since_s: float | None = None
+    """When that began."""
+    _told_s: float = 0.0
+
+    def run(self) -> int:
+        """Go on until it is over, or asks a person; returns the exit code. Raises: Failed."""
+        self._todo = list(actions(self.state, self.plan))
+        self.talk.say(telling.line(self.state, self.plan))
+        while not self.state.over:
+            self._tick()
+            if self.state.name == "asking":
+                self._tell()
+                return EXIT_INVALID_MEASUREMENT
+            if not self.state.over:
+                self.sleep(self.tick_s)
+        self._tell()
+        return EXIT_OK if self.state.name == "done" else EXIT_FAILED
+
+    def _tick(self) -> None:
+        seen: Seen | None = None
+        try:
+            seen = read(self.admin.status())
+            event = self._person() or self._act(seen)
+            if event is None:
+                event = self._look(seen) or self._timer()
+            self._trouble, self._since_s = "", None
+            if event is not None:
+                self._move(*event)
+            self._tell_sometimes()
+        except (Away, Declined, DiskFull) as error:
+            if isinstance(error, DiskFull) and seen is not None:
+                self._keep_safe(seen)
+            self._stuck(error)
+
+    def _act(self, seen: Seen) -> Event | None:
+        """Do what is to be done; else see what has happened."""
+        if self._todo:
+            while self._todo:
+                event = self._do(self._todo[0], seen)
+                self._todo.pop(0)
+                if event is not None:
+                    return event
+            if self.state.name not in _REPEATED:
+                # What was seen is older than what was done.
+                return None
+            seen = read(self.admin.status())
+        event = event_of(self.state, self.plan, seen)
+        if event is None and self.state.name in _REPEATED:
+            self._todo = list(actions(self.state, self.plan))
+        return event
+
+    def _do(self, action: Action, seen: Seen) -> Event | None:
+        if action.kind == "plan":
+            try:
+                self.hands.plan(self.plan)
+            except TeapotError as error:
+                return "refused", str(error)
+            return "fits", ""
+        if action.kind == "warm":
+            return self._warm(seen)
+        try:
+            do(action, self.state, self.plan, seen, self.admin)
+        except Declined as error:
+            if action.kind == "start_canary":
+                return "engines_failed", str(error)
+            raise
+        return None
+
+    def _warm(self, seen: Seen) -> Event:
+        canary, baseline = seen.row(self.plan.canary), seen.row(self.plan.baseline)
+        if canary is None:
+            return "gone", "the deployment does not know the new revision any more"
+        try:
+            self.hands.warm(tuple(engine.url for engine in canary.engines))
+            if self.plan.quality and self.watch.quality is None and baseline is not None:
+                first, second = canary.answering[0].url, baseline.answering[0].url
+                self.talk.say("comparing its answers with those of the running revision")
+                self.watch.compared(self.hands.compare(first, second), self.clock())
+        except DiskFull:
+            raise
+        except Failed as error:
+            return "engines_failed", f"it was asked before clients are: {error}"
+        found = self.watch.quality
+        if self.plan.quality and found is not None and found.outcome == "fail":
+            return "engines_failed", f"its answers are others: {'; '.join(found.reasons)}"
+        if baseline is not None:
+            self._seeing(lambda source: self.watch.begin(source, seen, self.clock()), seen)
+        return "warmed", ""
+
+    def _look(self, seen: Seen) -> Event | None:
+        if self.state.name not in _WATCHED or self._todo:
+            return None
+        now_s = self.clock()
+        found: list[Looked | None] = []
+        before = self._blind
+        event = self._seeing(
+            lambda source: found.append(self.watch.look(self.state, source, seen, now_s)), seen
+        )
+        if event is not None:
+            return None if before else event
+        if before:
+            return "sighted", ""
+        looked = found[0] if found else None
+        return None if looked is None else self._decided(looked, seen)
+
+    def _decided(self, looked: Looked, seen: Seen) -> Event | None:
+        verdict, why = looked.judgement.verdict, "; ".join(looked.judgement.reasons())
+        if verdict == "INCONCLUSIVE":
+            return ("inconclusive", why) if looked.decisive else None
+        self.talk.verdict(f"{self.plan.canary}: {verdict}{': ' + why if why else ''}")
+        return ("passed" if verdict == "PASS" else "failed"), why
+
+    def _seeing(self, read_it: Callable[[Source], None], seen: Seen) -> Event | None:
+        """Do something with the evidence; an event where nobody has any."""
+        if self._source is None:
+            self._source = self.sources(seen, self.admin, self.plan)
+            self.talk.say(f"judged by {self._source.name}")
+        try:
+            read_it(self._source)
+        except DiskFull:
+            raise
+        except Failed as error:
+            why = f"nobody tells the numbers, so it holds: {error}"
+            if not self._blind:
+                self.talk.say(why)
+                self.journal.append(noted(why, at_s=self.clock()))
+            self._blind = True
+            # It may have been started again somewhere else.
+            self._source = None if seen.prometheus is not None else self._source
+            return "blind", why
+        self._blind = False
+        return None
+
+    def _person(self) -> Event | None:
+        event = self.asked()
+        return None if event is None else (event, "asked for by a person")
+
+    def _timer(self) -> Event | None:
+        event = due(self.state, self.plan, now_s=self.clock())
+        if event is None:
+            return None
+        last = self.watch.last
+        still = "still too little to tell" if last is None else "; ".join(last.judgement.reasons())
+        return event, {"timed_out": "it took too long", "waited_out": still}.get(event, "")
+
+    def _move(self, event: EventName, why: str) -> None:
+        now_s = self.clock()
+        try:
+            following = advance(self.state, event, self.plan, at_s=now_s, why=why)
+        except Refused as error:
+            self.talk.say(str(error))
+            return
+        if following == self.state:
+            return
+        self._bad = following.name == "rolling_back"
+        self.journal.append(moved(following, event))
+        self._bad = False
+        self.state = following
+        self._todo = list(actions(following, self.plan))
+        self.talk.say(telling.line(following, self.plan))
+        if following.over:
+            self.talk.verdict(telling.line(following, self.plan))
+        self._tell()
+
+    def _keep_safe(self, seen: Seen) -> None:
+        """Take the requests of a canary that is not to have them, although no line can be kept of it.
+
+        This is the one thing that is done without: once lines can be kept again, the weights are seen not to
+        be as they were set, and that leads to the same state.
+        """
+        if (self._bad or self.watch.failing) and seen.row(self.plan.baseline) is not None:
+            try:
+                self.admin.weigh(shares(seen, self.plan, 0.0))
+            except (Away, Declined) as error:
+                self.talk.say(str(error))
+
+    def _stuck(self, error: Failed) -> None:
+        """Hold, and say why once; give up after a while, since a person has to look."""
+        now_s = self.clock()
+        if self._since_s is None:
+            self._since_s = now_s
+        if str(error) != self._trouble:
+            self._trouble = str(error)
+            self.talk.say(f"holding: {error}")
+        if now_s - self._since_s >= self.patience_s:
+            raise error
+
+    def _tell_sometimes(self) -> None:
+        now_s = self.clock()
+        self.talk.progress(telling.progress(self.state, self.plan, self.watch, now_s))
+        if now_s - self._told_s >= TELL_EVERY_S:
+            self._tell()
+
+    def _tell(self) -> None:
+        now_s = self._told_s = self.clock()
+        try:
+            self.admin.tell(telling.document(self.state, self.plan, self.watch, now_s))
+        except (Away, Declined):
+            return  # Only for show; that nobody answers is seen at the next look.

@@ -1,0 +1,39 @@
+"""What a rollout does by itself: it prepares the new file on this machine, and asks engines.
+
+Owns: which of the existing parts does which. Knows nothing about states.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from deploy.prepared import Among, prepare
+from deploy.rollout.evidence import Quality
+from deploy.rollout.plan import Plan
+from deploy.rollout.probing import compare_answers, warm
+from serving.console import Console
+
+
+@dataclass(frozen=True, slots=True)
+class RealHands:
+    """On the machine of the serving process."""
+
+    console: Console
+
+    def plan(self, plan: Plan) -> None:
+        """Install what is missing, so that the serving process finds it, and refuse what cannot fit.
+
+        Where the old engines end first there is no telling what will be free. Raises: TeapotError.
+        """
+        prepare(
+            plan.file, (), self.console, plan=plan.strategy != "replace", among=Among(plan.canary)
+        )  # fmt: skip
+
+    def warm(self, urls: tuple[str, ...]) -> None:
+        """Let engines meet each kind of work. Raises: Failed."""
+        count = warm(urls)
+        self.console.say(f"warmed up with {count} requests")
+
+    def compare(self, canary: str, baseline: str) -> Quality:
+        """Compare two engines' answers. Raises: Failed."""
+        return compare_answers(canary, baseline)

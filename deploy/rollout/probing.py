@@ -1,0 +1,92 @@
+"""Requests of the rollout's own to engines: to warm them up, and to compare their answers.
+
+Owns: what is asked, of whom, and what a failure is. Knows nothing about what follows from it. Engines are
+asked themselves, on loopback, so that no client waits behind this and no client's metric counts it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+import aiohttp
+
+from deploy.rollout.evidence import Quality
+from deploy.study.quality import measure
+from deploy.study.quality_compare import compare, judge
+from deploy.study.quality_record import QualityRecord
+from serving.errors import Failed, InvalidMeasurement
+
+WORDS = (8, 64, 256)
+"""Lengths of the prompts, in words: each kind of step that an engine compiles on its first is met once."""
+AT_ONCE = 4
+TOKENS = 16
+TIMEOUT_S = 300.0
+"""For one request: the first may have an engine compile."""
+Measure = Callable[[str, str], Awaitable[QualityRecord]]
+
+
+def warm(urls: Sequence[str]) -> int:
+    """Ask each engine alone and several at once; returns how many answers there were. Raises: Failed."""
+    return asyncio.run(_warm(urls))
+
+
+def compare_answers(canary: str, baseline: str, ask: Measure = measure) -> Quality:
+    """The canary's answers beside the baseline's, and those beside the baseline's own second ones.
+
+    Raises: Failed where an engine cannot be asked.
+    """
+    return asyncio.run(_compare(canary, baseline, ask))
+
+
+async def _warm(urls: Sequence[str]) -> int:
+    timeout = aiohttp.ClientTimeout(total=TIMEOUT_S)
+    async with aiohttp.ClientSession(timeout=timeout) as session:
+        asked = 0
+        for url in urls:
+            model = await _model(session, url)
+            for words in WORDS:
+                await _complete(session, url, model, words, 0)
+            await asyncio.gather(
+                *(_complete(session, url, model, WORDS[1], number) for number in range(1, AT_ONCE + 1))
+            )
+            asked += len(WORDS) + AT_ONCE
+        return asked
+
+
+async def _complete(session: aiohttp.ClientSession, url: str, model: str, words: int, number: int) -> None:
+    prompt = " ".join(f"warm {number} up" if index == 0 else "up" for index in range(words))
+    body = {"model": model, "prompt": prompt, "max_tokens": TOKENS, "ignore_eos": True}
+    await _ask(session, f"{url}/v1/completions", body)
+
+
+async def _model(session: aiohttp.ClientSession, url: str) -> str:
+    document = await _ask(session, f"{url}/v1/models")
+    try:
+        return str(document["data"][0]["id"])
+    except (KeyError, IndexError, TypeError) as error:
+        raise Failed("the engine tells no model", where=f"{url}/v1/models") from error
+
+
+async def _ask(session: aiohttp.ClientSession, url: str, body: object = None) -> dict[str, object]:
+    try:
+        async with session.request("GET" if body is None else "POST", url, json=body) as answer:
+            if answer.status != 200:
+                raise Failed(f"the engine answered {answer.status}", where=url)
+            document: dict[str, object] = await answer.json()
+            return document
+    except (aiohttp.ClientError, TimeoutError, ValueError) as error:
+        raise Failed(f"the engine gave no answer ({type(error).__name__})", where=url) from error
+
+
+async def _compare(canary: str, baseline: str, ask: Measure) -> Quality:
+    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=TIMEOUT_S)) as session:
+        models = [await _model(session, url) for url in (baseline, canary)]
+    control = await ask(baseline, models[0])
+    again = await ask(baseline, models[0])
+    found = await ask(canary, models[1])
+    try:
+        judged = judge(compare(found, control, again))
+    except InvalidMeasurement as error:
+        return Quality("inconclusive", (str(error), "a model with another tokenizer cannot be compared so"))
+    return Quality(judged.outcome, judged.reasons)

@@ -1,0 +1,156 @@
+"""What the status of a running deployment means to a rollout.
+
+Owns: reading the document, the shares that a step asks for, and which event it tells of. Pure. Knows nothing
+about how the document is had, or about the gate.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from deploy.rollout.machine import EventName, State
+from deploy.rollout.plan import Plan
+from serving.errors import UsageError
+
+ANSWERING = ("any", "decode")
+_AS_SET = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """One engine of a revision. `url` is what the label `backend` says."""
+
+    url: str
+    role: str
+    ready: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One revision with engines of the deployment's own."""
+
+    name: str
+    state: str
+    weight: float
+    problem: str | None
+    file: str
+    up_in_s: float | None
+    engines: tuple[Engine, ...] = ()
+    modes: Mapping[str, bool | None] = field(default_factory=dict)
+
+    @property
+    def answering(self) -> tuple[Engine, ...]:
+        """Those whose tokens clients get."""
+        return tuple(engine for engine in self.engines if engine.role in ANSWERING)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One look at `GET /status`."""
+
+    deployment: str
+    rows: Mapping[str, Row]
+    weights: Mapping[str, float]
+    """Of all revisions, those elsewhere too."""
+    prometheus: str | None
+
+    def row(self, name: str) -> Row | None:
+        """A revision with own engines; None: there is none."""
+        return self.rows.get(name)
+
+
+def read(status: Mapping[str, Any]) -> Seen:
+    """The document as a rollout sees it."""
+    revisions = status["revisions"]
+    return Seen(
+        status["name"],
+        {row["name"]: _row(row) for row in revisions if "state" in row},
+        {row["name"]: float(row["weight"]) for row in revisions},
+        status.get("prometheus"),
+    )
+
+
+def baseline_of(seen: Seen) -> Row:
+    """The revision that a new one is to take the place of: own engines with the largest share.
+
+    Raises: UsageError where there is none.
+    """
+    serving = [row for row in seen.rows.values() if row.weight > 0]
+    if not serving:
+        raise UsageError(
+            f"no revision of '{seen.deployment}' with engines of its own has requests to hand over",
+            fix="start it with `teapot serve`; revisions elsewhere are weighted with PUT /revisions",
+        )
+    return max(serving, key=lambda row: row.weight)
+
+
+def shares(seen: Seen, plan: Plan, ratio: float) -> dict[str, float]:
+    """The weights that give the canary its ratio of what canary and baseline have together.
+
+    Revisions elsewhere keep their shares.
+    """
+    ours = (plan.canary, plan.baseline)
+    found = {name: weight for name, weight in seen.weights.items() if name not in ours and weight > 0}
+    both = 1.0 - math.fsum(found.values())
+    there = {name: share for name, share in ((plan.canary, ratio), (plan.baseline, 1 - ratio)) if share > 0}
+    return found | {name: share * both for name, share in there.items()}
+
+
+def as_set(seen: Seen, plan: Plan, ratio: float) -> bool:
+    """Whether canary and baseline divide their requests in that ratio."""
+    canary, baseline = (seen.weights.get(name, 0.0) for name in (plan.canary, plan.baseline))
+    both = canary + baseline
+    return both > 0 and abs(canary / both - ratio) <= _AS_SET
+
+
+def event_of(state: State, plan: Plan, seen: Seen) -> tuple[EventName, str] | None:
+    """What has happened to the revisions, in a state whose actions are done; None: nothing yet."""
+    canary, baseline = seen.row(plan.canary), seen.row(plan.baseline)
+    if state.name == "rolling_back":
+        back = plan.strategy != "replace" or (baseline is not None and baseline.state == "ready")
+        return ("removed", "") if canary is None and back else None
+    if state.name == "promoting":
+        if canary is None:
+            return "gone", "the new revision is gone"
+        return ("removed", "") if baseline is None else None
+    if state.name == "planned":
+        return None
+    if canary is None or canary.state == "leaving":
+        return "gone", "the deployment does not know the new revision any more"
+    if canary.state == "failed":
+        return "engines_failed", canary.problem or "its engines failed"
+    if state.name == "clearing":
+        return ("cleared", "") if baseline is None else None
+    if state.name in ("starting", "proving"):
+        event: dict[str, EventName] = {"proving": "engines_up", "ready": "proven"}
+        found = event.get(canary.state)
+        return None if found is None or (found, state.name) == ("engines_up", "proving") else (found, "")
+    return _weights(state, plan, seen)
+
+
+def _weights(state: State, plan: Plan, seen: Seen) -> tuple[EventName, str] | None:
+    if state.name in ("warming", "shadowing"):
+        return None
+    ratio = plan.steps[state.step or 0].weight_ratio
+    if as_set(seen, plan, ratio):
+        return ("moved", "") if state.name == "moving" else None
+    if state.name == "moving":
+        return None
+    told = ", ".join(f"{name} {weight:.3g}" for name, weight in seen.weights.items())
+    return "disturbed", f"the weights are not as they were set, {ratio:.3g} for {plan.canary}: {told}"
+
+
+def _row(row: Mapping[str, Any]) -> Row:
+    return Row(
+        row["name"],
+        row["state"],
+        float(row["weight"]),
+        row.get("problem"),
+        row.get("file", ""),
+        row.get("up_in_s"),
+        tuple(Engine(b["url"], b["role"], b["state"] == "ready") for b in row["backends"]),
+        {mode["kind"]: mode["in_effect"] for mode in row.get("modes", ())},
+    )
