@@ -141,7 +141,7 @@ class Evidence:
     concurrent: bool
     """Whether the baseline had its requests at the same time. If not, its latencies say nothing."""
     parts: tuple[tuple[Side, Side], ...] = ()
-    """Canary and baseline in each part of the window, one after the other."""
+    """Both in each part of the window, one after the other; also where the baseline gets no requests."""
     health: Health
     targets: Values = field(default_factory=dict)
     """The share of requests that is to meet each objective, by its name."""

@@ -20,7 +20,7 @@ MATERIAL_DISTANCE = 0.1
 def requests(asked: Asked) -> Finding:
     """The canary had as many requests as the rollout wants of each step, and the baseline had some."""
     evidence = asked.evidence
-    n, wanted = evidence.canary.n, asked.min_requests
+    n, wanted = evidence.canary.n, max(1, asked.min_requests)
     base = None if evidence.baseline is None else evidence.baseline.n
     numbers = {
         "n": float(n),
