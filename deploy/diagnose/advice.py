@@ -95,7 +95,7 @@ def _not_worth(gains: Sequence[Gain], bound: Bound | None) -> str | None:
     judged = [gain for gain in gains if gain.measure not in beside]
     if not judged or any(gain.high >= WORTH for gain in judged):
         return None
-    return f"it is predicted to gain nothing: {judged[0].low:.2f}x to {judged[0].high:.2f}x"
+    return f"it is predicted to gain too little: {judged[0].low:.2f}x to {judged[0].high:.2f}x"
 
 
 def _of_drafts(lever: Lever, seen: Seen, plan: Plan) -> Gain | None:

@@ -8,6 +8,7 @@ goes on without its figures, and says why.
 from __future__ import annotations
 
 import argparse
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,7 +17,11 @@ from deploy.diagnose.edit import Fragment, edited
 from deploy.diagnose.evidence import Device, Evidence
 from deploy.diagnose.levers import Seen
 from deploy.diagnose.predict import step_floor
+from deploy.diagnose.verify import study_document
 from deploy.plan_file import question
+from deploy.study.judge import Judge
+from deploy.study.reading import study_of
+from serving.config.document import Document
 from serving.config.load import load_deployment, parse, validate
 from serving.config.rules import deployment_problems
 from serving.config.schema import Deployment
@@ -25,6 +30,13 @@ from serving.facts.hardware import Gpu
 from serving.facts.load import overheads
 from serving.modes.speculative import Speculative
 from serving.planner.plan import Plan, make_plan
+
+CHANGE = "change"
+ANY_LOAD = {
+    "arrival": {"process": "closed", "concurrency": 1, "duration": "10s"},
+    "prompts": {"kind": "random_tokens", "input_tokens": 8, "output_tokens": 8},
+}
+"""A study needs one; it is never sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +51,8 @@ class Question:
     plan: Plan | None
     no_plan: str | None = None
     """Why there is none."""
+    judge: Judge | None = None
+    """This machine, as the table of modes asks about it; None where the device is another machine's."""
 
     def evidence(self, seen: Evidence) -> Evidence:
         """The evidence, with what the file and the planner know."""
@@ -72,13 +86,30 @@ class Question:
         return None if self.plan is None else Planned(self.plan, self.replan)
 
     def replan(self, fragment: Fragment) -> Plan:
-        """The plan with a change of the file. Raises: UsageError where that cannot be."""
+        """The plan with a change of the file.
+
+        Raises: UsageError where that cannot be, by the planner or by the table of modes.
+        """
         document = parse(edited(self.text, fragment), self.name)
         deployment = validate(document, Deployment)
         problems = deployment_problems(deployment, document)
         if problems:
             raise UsageError.of(problems)
+        refused = self._refused(fragment)
+        if refused is not None:
+            raise UsageError(refused, where=self.name)
         return make_plan(question(deployment, document, self.options), overheads())
+
+    def _refused(self, fragment: Fragment) -> str | None:
+        """Why a study would not start it here."""
+        if self.judge is None:
+            return None
+        data = study_document(str(Path(self.name).absolute()), "changed", fragment, ANY_LOAD)
+        study = study_of(Document(CHANGE, data, {}), Path(self.name).absolute().parent)
+        arm = next(arm for arm in study.arms if arm.name == "changed")
+        reason = self.judge.arm(arm, {}).ruled_out
+        # Without where it is said, for nobody wrote this study.
+        return None if reason is None else re.sub(rf"{CHANGE}:\d+: \S+: ", "", reason)
 
 
 def read_question(file: str, options: argparse.Namespace) -> Question:
@@ -90,7 +121,8 @@ def read_question(file: str, options: argparse.Namespace) -> Question:
     except UsageError as error:
         why = str(error.problems[0])
     text = Path(file).read_text(encoding="utf-8-sig")
-    return Question(file, text, deployment, options, plan, why)
+    elsewhere = options.gpu is not None or options.gpu_memory is not None
+    return Question(file, text, deployment, options, plan, why, None if elsewhere else Judge.here())
 
 
 def device(gpu: Gpu) -> Device:

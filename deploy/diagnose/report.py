@@ -118,8 +118,10 @@ def _lever(number: int, each: Ranked, whole: Diagnosis) -> Iterator[str]:
     if not each.gains and first:
         yield "      no prediction: --verify measures it"
     yield f"      risk: {each.lever.risk}"
-    if each.fragment is None:
+    if each.fragment is None and whole.file is None:
         yield "      the change needs the deployment file: teapot diagnose FILE"
+    elif each.fragment is None:
+        return
     elif first and whole.file is not None:
         lines = diff(whole.file.text, whole.file.name, each.fragment).splitlines()
         yield from (f"      {line}" for line in lines)

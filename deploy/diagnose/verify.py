@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from deploy.diagnose.advice import Ranked
+from deploy.diagnose.edit import Fragment
 from deploy.diagnose.evidence import Evidence
 from deploy.diagnose.predict import KV_TOKENS, OUTPUT, REQUESTS, TPOT, TTFT, Gain
 from deploy.diagnose.tried import Trial
@@ -43,23 +44,16 @@ ALWAYS = (OUTPUT, TPOT, TTFT)
 
 
 def study_document(
-    base: str, lever: Ranked, workload: Mapping[str, Any] | str, *, repeats: int = REPEATS, seed: int = 1
+    base: str, arm: str, fragment: Fragment, workload: Mapping[str, Any] | str, *, repeats: int = REPEATS
 ) -> dict[str, Any]:
-    """The study file: two arms, one load. `base` is the deployment file.
-
-    Raises: ValueError where the lever has no change.
-    """
-    if lever.fragment is None:
-        raise ValueError("a lever without a change cannot be tried")
+    """The study file: two arms, one load. `base` is the deployment file."""
     return {
-        "name": f"verify-{lever.lever.id}",
-        "title": f"{lever.lever.title}: as predicted?",
+        "name": f"verify-{arm}",
         "base": base,
-        "arms": {CONTROL: {}, lever.lever.id: lever.fragment},
+        "arms": {CONTROL: {}, arm: dict(fragment)},
         "control": CONTROL,
         "workloads": {LOAD: workload if isinstance(workload, str) else dict(workload)},
         "repeats": repeats,
-        "seed": seed,
     }
 
 

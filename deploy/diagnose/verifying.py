@@ -82,7 +82,8 @@ def verify(
         )
     diagnosis, lever = _chosen(diagnoses, wanted.lever)
     workload = str(Path(wanted.workload).absolute()) if wanted.workload else _as_seen(diagnosis)
-    data = study_document(str(Path(question.name).absolute()), lever, workload, repeats=wanted.repeats)
+    base = str(Path(question.name).absolute())
+    data = study_document(base, lever.lever.id, lever.fragment or {}, workload, repeats=wanted.repeats)
     out = wanted.out or Path("runs") / f"{now:%Y%m%d-%H%M%S}-{data['name']}"
     console.say(f"trying '{lever.lever.title}': {2 * wanted.repeats} starts of an engine, into {out}")
     code, summary = run_study(

@@ -84,7 +84,7 @@ def test_what_is_predicted_to_gain_nothing_is_not_first() -> None:
     more = plan_of(TIGHT.replace("46MiB", "460MiB").replace("seqs: 8", "seqs: 16"), flops=0.001)
     seen = Seen(replace(seats, tpot_s=1.08), ask=slow.ask)
     found = by_id(Bound.SEATS, seen, Planned(slow, lambda _: more))
-    assert "predicted to gain nothing" in (found["seats"].why_not_first or "")
+    assert "predicted to gain too little" in (found["seats"].why_not_first or "")
 
 
 def test_seats_that_the_cache_cannot_hold_are_not_offered_first() -> None:

@@ -57,6 +57,18 @@ def test_a_change_that_cannot_be_is_refused_by_the_planner(tmp_path: Path) -> No
         asked(tmp_path).replan({"modes": [{"kind": "parallel", "tensor": 2, "pipeline": 1, "data": 1}]})
 
 
+def test_a_change_that_the_table_of_modes_rules_out_is_refused_with_its_reason(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        asked(tmp_path).replan({"modes": [{"kind": "quantized_weights", "format": "fp8"}]})
+    assert caught.value.problems[0].what.startswith("weight format fp8 has no kernel on cpu")
+
+
+def test_of_another_machines_device_only_the_planner_is_asked(tmp_path: Path) -> None:
+    text = "name: demo\nmodel: smollm2-135m\nengine: {device: cuda}\n"
+    question = asked(tmp_path, text, gpu="l40s", bandwidth=None, flops=None)
+    assert question.replan({"modes": [{"kind": "quantized_kv", "format": "fp8"}]}).fits
+
+
 def test_a_model_that_is_not_here_leaves_seats_and_objectives(tmp_path: Path) -> None:
     question = asked(tmp_path, FILE.replace("smollm2-135m", "someone/else"))
     assert question.planned is None

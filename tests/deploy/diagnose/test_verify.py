@@ -40,7 +40,7 @@ def test_the_study_is_the_deployment_with_and_without_the_lever(tmp_path: Path) 
     base.write_text(
         "name: demo\nengine: {device: cpu, kv_cache_memory: 64MiB}\nmodes: [{kind: prefix_cache}]\n"
     )
-    data = study_document(str(base), LEVER, load_as_seen(SEEN), repeats=2)
+    data = study_document(str(base), "kv-dtype", FP8, load_as_seen(SEEN), repeats=2)
     study = study_of(Document("verify", data, {}), tmp_path / "elsewhere")
     assert [arm.name for arm in study.arms] == [CONTROL, "kv-dtype"]
     assert study.control == CONTROL
@@ -88,8 +88,3 @@ def test_measured_ratios_stand_beside_what_was_predicted() -> None:
 def test_what_a_study_does_not_tell_is_no_trial() -> None:
     assert list(trials_of(LEVER, told(), model="m", at="", study="")) == []
     assert TTFT in MEASURES
-
-
-def test_a_lever_without_a_change_cannot_be_tried() -> None:
-    with pytest.raises(ValueError, match="without a change"):
-        study_document("demo.yaml", replace(LEVER, fragment=None), {})
