@@ -55,9 +55,15 @@ def ranked(bound: Bound, seen: Seen, planned: Planned | None = None) -> list[Ran
     for number, each in enumerate(in_order):
         why = each.why_not_first
         if why is None and number > 0:
-            why = f"the guide puts '{in_order[0].lever.title}' before it"
+            why = _behind(in_order[0].lever, each.lever)
         found.append(replace(each, why_not_first=why))
     return found
+
+
+def _behind(first: Lever, lever: Lever) -> str:
+    if first.risk.startswith("none") and not lever.risk.startswith("none"):
+        return f"'{first.title}' puts no answer at risk"
+    return f"the guide puts '{first.title}' before it"
 
 
 def elsewhere(bound: Bound) -> list[tuple[Lever, str]]:

@@ -54,6 +54,12 @@ def test_only_the_first_needs_no_reason_why_it_is_not() -> None:
         assert all(each.why_not_first for each in ranked(bound, Seen(ENGINE))[1:])
 
 
+def test_what_risks_answers_stands_behind_what_does_not() -> None:
+    found = by_id(Bound.KV_CAPACITY, Seen(ENGINE))
+    assert found["kv-dtype"].why_not_first == "'more memory for the KV cache' puts no answer at risk"
+    assert found["tensor"].why_not_first == "the guide puts 'more memory for the KV cache' before it"
+
+
 def test_each_lever_is_either_offered_or_said_to_act_elsewhere() -> None:
     for bound in Bound:
         offered = set(ids(bound, Seen(ENGINE)))
