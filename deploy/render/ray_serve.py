@@ -41,8 +41,8 @@ def render_ray(request: Request) -> Rendered:
     pair = _pair(request)
     name = request.deployment.name
     notes = [
-        f"vLLM {VERSIONS[device(request.deployment)]}: Ray brings the vLLM that it was built with; these"
-        " flags are of ours",
+        f"vLLM {VERSIONS[device(request.deployment)]}: Ray brings the vLLM that it was built with"
+        " (2.60.0: 0.29.0), and an argument that it does not know ends the start",
         "the kind of GPU (accelerator_type): the deployment file has none; add it where there are several",
         "ready on a generated token and the drain: Ray asks its replicas and ends them by its own rules",
         "scraping: Ray tells vLLM's metrics by its own exporter, with `_` for `:`, and boards ask for `:`",
