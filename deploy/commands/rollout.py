@@ -87,7 +87,7 @@ def _start(args: argparse.Namespace, console: Console) -> int:
             return _carry_out(journal, before, args, console)
         journal = Journal(folder / f"{_stamp()}-{plan.canary}" / JOURNAL)
         journal.append(begun(plan, at_s=time.time()))
-        return _carry_out(journal, Replayed(plan, State(since_s=time.time()), None, None), args, console)
+        return _carry_out(journal, Replayed(plan, State(since_s=time.time()), None), args, console)
 
 
 def _plan(deployment: Deployment, path: Path, admin: Admin, name: str | None) -> Plan:

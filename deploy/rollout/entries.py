@@ -25,8 +25,6 @@ class Replayed:
 
     plan: Plan
     state: State
-    window: tuple[Reading, Reading] | None
-    """What canary and baseline counted at the beginning of the window that is open."""
     judgement: Mapping[str, Any] | None
     """The last look, as `Judgement.to_json` told it."""
 
@@ -67,7 +65,7 @@ def noted(text: str, *, at_s: float) -> dict[str, Any]:
 
 def replay(lines: Iterable[Mapping[str, Any]]) -> Replayed | None:
     """Where the lines lead; None of none. Raises: Failed where they are no rollout's of this version."""
-    plan, state, window, judgement = None, State(), None, None
+    plan, state, judgement = None, State(), None
     try:
         for line in lines:
             if line["kind"] == "plan":
@@ -77,16 +75,13 @@ def replay(lines: Iterable[Mapping[str, Any]]) -> Replayed | None:
                 state = State(since_s=line["at"])
             elif line["kind"] == "state":
                 state = State(**line["state"])
-                window = window if state.window_s is not None else None
-            elif line["kind"] == "window":
-                window = (Reading(**line["canary"]), Reading(**line["baseline"]))
             elif line["kind"] == "look":
                 judgement = line
     except (KeyError, TypeError, ValueError) as error:
         raise _unknown(f"a line has another shape ({error})") from error
     if plan is None:
         return None
-    return Replayed(plan, state, window, judgement)
+    return Replayed(plan, state, judgement)
 
 
 def _unknown(what: str) -> Failed:
