@@ -80,8 +80,10 @@ class Controller:
     _todo: list[Action] = field(default_factory=list)
     _source: Source | None = None
     _blind: bool = False
+    _pending: Event | None = None
+    """What has happened and could not be written down yet."""
     _bad: bool = False
-    """A way back that is not in the journal yet."""
+    """That is a way back."""
     _trouble: str = ""
     """What was said last of what does not work at the moment."""
     _since_s: float | None = None
@@ -106,12 +108,14 @@ class Controller:
         seen: Seen | None = None
         try:
             seen = read(self.admin.status())
-            event = self._person() or self._act(seen)
+            event = self._person() or self._act(seen) or self._pending
             if event is None:
-                event = self._look(seen) or self._timer()
-            self._trouble, self._since_s = "", None
+                event = self._look(seen)
+                if event is None or event[0] == "inconclusive":
+                    event = self._timer() or event
             if event is not None:
                 self._move(*event)
+            self._trouble, self._since_s = "", None
             self._tell_sometimes()
         except (Away, Declined, DiskFull) as error:
             if isinstance(error, DiskFull) and seen is not None:
@@ -234,13 +238,14 @@ class Controller:
         try:
             following = advance(self.state, event, self.plan, at_s=now_s, why=why)
         except Refused as error:
+            self._pending = None
             self.talk.say(str(error))
             return
         if following == self.state:
             return
-        self._bad = following.name == "rolling_back"
+        self._pending, self._bad = (event, why), following.name == "rolling_back"
         self.journal.append(moved(following, event))
-        self._bad = False
+        self._pending, self._bad = None, False
         self.state = following
         self._todo = list(actions(following, self.plan))
         self.talk.say(telling.line(following, self.plan))

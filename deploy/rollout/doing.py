@@ -10,7 +10,7 @@ import math
 from deploy.rollout.client import Admin
 from deploy.rollout.machine import Action, State
 from deploy.rollout.plan import Plan
-from deploy.rollout.seen import Seen, shares
+from deploy.rollout.seen import Seen, as_set, shares
 
 AGAIN_IN_S = 60
 """What clients are told to wait where nobody knows how long the old engines took to come up."""
@@ -34,7 +34,7 @@ def do(action: Action, state: State, plan: Plan, seen: Seen, admin: Admin) -> No
             # One request for both: if this process dies now, the new engines are started all the same.
             admin.begin(plan.canary, plan.file, replaces=plan.baseline, again_in_s=unavailable_s(plan, seen))
     elif action.kind == "end_baseline":
-        if baseline is not None:
+        if baseline is not None and baseline.state != "leaving":
             admin.end(plan.baseline, cut=False)
     elif action.kind == "start_canary":
         if canary is None and not replace:
@@ -46,10 +46,11 @@ def do(action: Action, state: State, plan: Plan, seen: Seen, admin: Admin) -> No
             admin.shadow(plan.canary, 0.0)
     elif action.kind == "set_weights":
         ratio = action.weight_ratio or 0.0
-        if ratio > 0 or (baseline is not None and baseline.state == "ready"):
+        there = baseline is not None and baseline.state == "ready"
+        if (ratio > 0 or there) and not as_set(seen, plan, ratio):
             admin.weigh(shares(seen, plan, ratio))
     elif action.kind == "end_canary":
-        if canary is not None and (not replace or baseline is not None):
+        if canary is not None and canary.state != "leaving" and (not replace or baseline is not None):
             admin.end(plan.canary, cut=plan.on_rollback == "cut")
     elif action.kind == "start_baseline" and baseline is None:
         replaces = plan.canary if canary is not None and canary.state != "failed" else None
