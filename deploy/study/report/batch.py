@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from deploy.study.report.cache import WEIGHTS
 from deploy.study.report.chart import Chart, Drawn, point, row
-from deploy.study.report.figures import GIB, MIB
+from deploy.study.report.figures import GIB, MIB, user_count
 from deploy.study.report.plot import Level, Point, Series, axis, counted, ends, plot
 from deploy.study.report.view import View, devices
 from deploy.study.results import Figure
@@ -34,7 +34,9 @@ def _sweep(view: View, measure: str, what: str) -> list[tuple[str, list[Series],
             ]
             if len({users for users, _, _ in seen}) < 2:
                 continue
-            points = tuple(point(users, f, f"{arm.name}, {users} users: {what}") for users, _, f in seen)
+            points = tuple(
+                point(count, f, f"{arm.name}, {user_count(count)}: {what}") for count, _, f in seen
+            )
             series.append(Series(name=arm.name, points=points, look=view.look(arm.name)))
             rows += [row(arm.name, name, what, figure) for _, name, figure in seen]
         if series:
@@ -121,7 +123,9 @@ def _trade(view: View) -> Drawn | None:
 
 def _trade_point(arm: str, users: int, each: Figure, whole: Figure, count: int) -> Point:
     low, high = (None if end is None else end / count for end in (whole.low, whole.high))
-    told = f"{arm}, {users} users: {whole.value / count:.4g} tok/s a device, {each.value:.4g} tok/s a user"
+    told = (
+        f"{arm}, {user_count(users)}: {whole.value / count:.4g} tok/s a device, {each.value:.4g} tok/s a user"
+    )
     return Point(
         x=each.value, x_low=each.low, x_high=each.high, y=whole.value / count, y_low=low, y_high=high,
         tip=f"{told}, n = {whole.n}, {whole.tag}", tag=whole.tag, label=f"{users}",

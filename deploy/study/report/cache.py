@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from deploy.study.report import bars as draw
 from deploy.study.report.chart import Chart, Drawn, bar, row
-from deploy.study.report.figures import GIB, MIB, amount, size
+from deploy.study.report.figures import GIB, MIB, amount, size, user_count
 from deploy.study.report.plot import Level, Point, Series, axis, counted, plot
 from deploy.study.report.view import View
 from deploy.study.results import Figure
@@ -48,7 +48,7 @@ def _held(view: View, arms: Sequence[str]) -> Iterator[tuple[int, Figure, str]]:
             figure = view.figure(IN_USE, arm, workload)
             if shape and figure:
                 tokens = shape.users * (shape.input_tokens + shape.output_tokens)
-                yield tokens, figure, f"{arm}, {workload}, {shape.users} users"
+                yield tokens, figure, f"{arm}, {workload}, {user_count(shape.users)}"
 
 
 def _contexts(longest: float) -> list[int]:

@@ -98,7 +98,7 @@ def point(x: float, figure: Figure, tip: str, *, x_figure: Figure | None = None,
         y_high=figure.high,
         x_low=x_figure.low if x_figure else None,
         x_high=x_figure.high if x_figure else None,
-        tip=f"{tip}: {told(figure)}",
+        tip=f"{tip} {told(figure)}",
         tag=figure.tag,
         label=label,
     )

@@ -57,6 +57,11 @@ def times(value: float) -> str:
     return f"{value:.3g}x"
 
 
+def user_count(count: int) -> str:
+    """`1 user`, `16 users`."""
+    return f"{count:,} user{'' if count == 1 else 's'}"
+
+
 def interval(figure: Figure) -> str:
     """`[38.1, 44.6]` in the unit, or why there is none."""
     if figure.low is None or figure.high is None:

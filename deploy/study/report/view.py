@@ -103,10 +103,6 @@ class View:
         for prompts, found in alike.items():
             yield words[prompts], tuple(sorted(found))
 
-    def last_start(self, arm: str) -> StartRow | None:
-        """The last start of an arm that came up."""
-        return next((row for row in reversed(self.starts) if row.arm == arm and row.state != "failed"), None)
-
 
 def spec(arm: Arm) -> Spec | None:
     """How an arm speculates; None where it does not."""
