@@ -14,14 +14,10 @@ from pathlib import Path
 from typing import get_args
 
 from deploy.commands.argument_types import count
-from deploy.render.cluster import GPUS_PER_NODE
-from deploy.render.target import NONE, Choices, Gateway, Rendered, Request
+from deploy.render.target import GPUS_PER_NODE, NONE, Choices, Gateway, Rendered, Request
 from deploy.render.targets import TARGETS
-from serving.config.load import load_deployment
 from serving.console import Console
 from serving.errors import EXIT_OK, Failed, UsageError
-from serving.facts.load import model_configs
-from serving.modes.model_facts import model_facts
 
 HELP = (
     "a deployment file for docker-compose, systemd, Kubernetes and others; says what it could not carry over"
@@ -94,6 +90,11 @@ def run(args: argparse.Namespace, console: Console) -> int:
 
 def render(target: str, file: str, overrides: Sequence[str] = (), choices: Choices = NONE) -> Rendered:
     """The files of a target. Raises: UsageError."""
+    # Not for `--help`, which has to be quick.
+    from serving.config.load import load_deployment
+    from serving.facts.load import model_configs
+    from serving.modes.model_facts import model_facts
+
     found = TARGETS[target]
     for field in fields(choices):
         if getattr(choices, field.name) is not None and field.name not in found.takes:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from deploy.render.containers import VERSIONS, ContainerEngine, container_engines
-from deploy.render.target import Request
+from deploy.render.target import GPUS_PER_NODE, Request
 from serving.config.revisions import elsewhere, require_engines
 from serving.config.schema import Deployment
 from serving.errors import UsageError
@@ -20,8 +20,6 @@ from serving.modes.lora import Lora
 from serving.modes.mode import Device
 from serving.modes.parallel import Parallel
 
-GPUS_PER_NODE = 8
-"""Where `--gpus-per-node` does not say: a node of an HGX or DGX."""
 LONGEST_NAME = 40
 """Kubernetes' labels hold 63 characters, and an ending and a hash go behind the names of a set's pods."""
 PRE_STOP_S = 15

@@ -1,20 +1,25 @@
 """What a render target is given, and what it gives.
 
-Owns: the types. Knows nothing about any target. Pure: files are text by their path, nothing is written here.
+Owns: the types. Knows nothing about any target: one is imported when it is rendered, for `--help` needs none.
+Pure: files are text by their path, nothing is written here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from importlib import import_module
+from typing import TYPE_CHECKING, Literal
 
-from serving.config.document import Document
-from serving.config.schema import Deployment
-from serving.modes.mode import ModelFacts
+if TYPE_CHECKING:
+    from serving.config.document import Document
+    from serving.config.schema import Deployment
+    from serving.modes.mode import ModelFacts
 
 Gateway = Literal["edge", "none"]
 """Our gateway in front, or left out."""
+GPUS_PER_NODE = 8
+"""Where `--gpus-per-node` does not say: a node of an HGX or DGX."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +62,17 @@ class Rendered:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One way to run a deployment. `render` raises UsageError where it cannot be run that way at all."""
+    """One way to run a deployment."""
 
     name: str
     help: str
-    render: Callable[[Request], Rendered]
+    by: str
+    """What renders it, as `module:function`."""
     takes: frozenset[str] = frozenset()
     """The fields of `Choices` that mean something here; others are refused."""
+
+    def render(self, request: Request) -> Rendered:
+        """The files. Raises: UsageError where a deployment cannot be run that way at all."""
+        module, _, function = self.by.partition(":")
+        made: Callable[[Request], Rendered] = getattr(import_module(module), function)
+        return made(request)
