@@ -39,17 +39,14 @@ class Footprint:
         return self.name.rsplit("/", 1)[-1]
 
     @property
-    def overtakes_at(self) -> int | None:
-        """The context of one request from which its 16-bit cache is larger than the weights.
+    def context(self) -> int:
+        """The context at which it is set beside others: 32k, or its own limit."""
+        return min(LONG, self.max_context)
 
-        None where it never is: the cache does not grow, or not within the model's positions.
-        """
-        if not self.kv.growing_per_token:
-            return None
-        # Beyond the windows only the full layers grow.
-        rest = self.weight_bytes - self.kv.window_full - self.kv.states
-        tokens = max(0, -(-rest // self.kv.growing_per_token))
-        return tokens if tokens <= self.max_context else None
+    @property
+    def users_as_weights(self) -> float:
+        """So many requests of that context keep as many bytes in a 16-bit cache as the weights have."""
+        return self.weight_bytes / self.kv.at(self.context)
 
 
 def footprints(

@@ -24,14 +24,14 @@ def at_long(models: Sequence[Footprint]) -> Drawn:
     groups = [
         draw.Group(
             name=f"{model.short}, {model.kind}, {_billions(model)}",
-            bars=(_bar("16 bits", model.kv.at(_context(model)), model, 1),
-                  _bar("FP8", model.kv_fp8.at(_context(model)), model, 2)),
+            bars=(_bar("16 bits", model.kv.at(model.context), model, 1),
+                  _bar("FP8", model.kv_fp8.at(model.context), model, 2)),
         )
-        for model in sorted(models, key=lambda model: model.kv.at(_context(model)))
+        for model in sorted(models, key=lambda model: model.kv.at(model.context))
     ]  # fmt: skip
     rows = tuple(
-        (model.name, model.kind, size(model.weight_bytes), size(model.kv.at(_context(model))),
-         size(model.kv_fp8.at(_context(model))), _crossing(model))
+        (model.name, model.kind, size(model.weight_bytes), size(model.kv.at(model.context)),
+         size(model.kv_fp8.at(model.context)), f"{model.users_as_weights:.1f}")
         for model in models
     )  # fmt: skip
     head = (
@@ -40,15 +40,14 @@ def at_long(models: Sequence[Footprint]) -> Drawn:
         "weights, 16 bits",
         f"KV at {LONG:,}",
         "the same in FP8",
-        "cache overtakes weights at",
+        "users whose cache equals the weights",
     )
-    caption = "Weights at 16 bits, whatever a checkpoint is stored in. Models with a shorter limit: at that."
+    caption = (
+        "Weights at 16 bits, whatever a checkpoint is stored in. Models with a shorter limit: at that. "
+        "The table says how many users at this context keep as many bytes as the weights have."
+    )
     body = draw.bars(groups, says=f"KV cache of one request of {LONG:,} tokens by model")
     return Drawn(body=body, rows=rows, head=head, caption=caption, tag="projected")
-
-
-def _context(model: Footprint) -> int:
-    return min(LONG, model.max_context)
 
 
 def _billions(model: Footprint) -> str:
@@ -57,13 +56,8 @@ def _billions(model: Footprint) -> str:
 
 
 def _bar(name: str, value: int, model: Footprint, look: int) -> draw.Bar:
-    tip = f"{model.name}, {name}: {size(value)} at {_context(model):,} tokens, projected"
+    tip = f"{model.name}, {name}: {size(value)} at {model.context:,} tokens, projected"
     return draw.Bar(name=name, value=value / GIB, words=size(value), tip=tip, tag="projected", look=look)
-
-
-def _crossing(model: Footprint) -> str:
-    at = model.overtakes_at
-    return f"{at:,} tokens" if at is not None else f"never within its {model.max_context:,}"
 
 
 def by_context(models: Sequence[Footprint]) -> Drawn:
@@ -104,4 +98,4 @@ def distinct(models: Sequence[Footprint]) -> list[Footprint]:
         chosen.setdefault(model.kind, model)
     rest = [model for model in reversed(models) if model not in chosen.values()]
     picked = [*chosen.values(), *rest][:MOST_LINES]
-    return sorted(picked, key=lambda model: model.kv.at(_context(model)))
+    return sorted(picked, key=lambda model: model.kv.at(model.context))

@@ -23,14 +23,16 @@ def models():
 @pytest.mark.parametrize("name", [name for name in RECORDS if name in public_models()])
 def test_weights_and_cache_are_those_of_the_golden_records(name, models):
     record, model = RECORDS[name], models[name]
-    if "weight_bytes_bf16" in record:
-        assert model.weight_bytes == record["weight_bytes_bf16"]
-    for key in ("kv_bytes_per_token_bf16", "kv_bytes_per_token_full"):
-        if key in record:
-            layers = (
-                record.get("layers_full", 1) if key.endswith("full") and name.startswith("google/g") else 1
-            )
-            assert model.kv.growing_per_token in (record[key], record[key] * layers)
+    mine = {
+        "weight_bytes_bf16": model.weight_bytes,
+        "kv_bytes_per_token_bf16": model.kv.growing_per_token,
+        "kv_bytes_per_token_full": model.kv.growing_per_token,
+        "kv_bytes_per_token_sliding": model.kv.window_per_token,
+        "kv_bytes_per_token_bf16_all": model.kv.growing_per_token + model.kv.window_per_token,
+    }
+    told = {key: record[key] for key in mine if key in record}
+    assert told
+    assert {key: mine[key] for key in told} == told
 
 
 def test_every_public_model_says_where_it_is_from():
@@ -53,15 +55,10 @@ def model(kv: KvBytes, weight_bytes: int = 1000, max_context: int = 10_000) -> F
     )  # fmt: skip
 
 
-def test_the_cache_overtakes_the_weights_where_it_is_as_large():
-    assert model(KvBytes(10, 0, 0, 0)).overtakes_at == 100
-    # A window of 200 bytes and states of 100: 700 / 10 more tokens.
-    assert model(KvBytes(10, 20, 200, 100)).overtakes_at == 70
-
-
-def test_a_cache_that_does_not_grow_or_not_so_far_never_overtakes():
-    assert model(KvBytes(0, 20, 200, 100)).overtakes_at is None
-    assert model(KvBytes(10, 0, 0, 0), max_context=99).overtakes_at is None
+def test_users_whose_cache_is_as_large_as_the_weights_are_counted_at_32k_or_the_models_limit():
+    assert model(KvBytes(10, 0, 0, 0), weight_bytes=2 * 327_680, max_context=10**6).users_as_weights == 2
+    # A limit of 100 tokens: 100 x 10, a window of 200 bytes, states of 300.
+    assert model(KvBytes(10, 20, 200, 300), weight_bytes=6000, max_context=100).users_as_weights == 4
 
 
 def test_the_short_name_is_without_the_owner():
