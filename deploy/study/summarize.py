@@ -46,6 +46,7 @@ def values_of(design: Design, starts: Sequence[StartRow], seen: Sequence[Seen]) 
 
 def _of_starts(design: Design, arm: Arm, rows: Sequence[StartRow]) -> Iterator[Values]:
     first = {start.number: start.cells[0].block for start in design.starts if start.cells}
+    up = any(row.state != "failed" for row in rows)
     for measure in START_MEASURES:
         got = {
             first[row.start]: (START_ID.format(row.start), measure.of(row))
@@ -55,7 +56,7 @@ def _of_starts(design: Design, arm: Arm, rows: Sequence[StartRow]) -> Iterator[V
         told = {block: (cell, value) for block, (cell, value) in got.items() if value is not None}
         if told:
             yield _values(arm.name, None, measure.name, told)
-        elif measure.name == "weights_bytes" and arm.planned.weight_bytes and rows:
+        elif measure.name == "weights_bytes" and arm.planned.weight_bytes and up:
             # Some engines do not tell: the files do, and the tag says that nobody measured it.
             projected = {min(first.values()): ("planner", float(arm.planned.weight_bytes))}
             yield _values(arm.name, None, measure.name, projected, tag="projected")

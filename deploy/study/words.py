@@ -83,7 +83,7 @@ def _predicted(summary: Summary, arm: str, workload: str | None, measure: str) -
 
 
 def _judged(one: Prediction) -> str:
-    off = f"{one.error_ratio:+.0%}"
+    off = f"{one.error_ratio * 100:+.0f} %"
     if one.held:
         return "it held"
     return f"it was off by {off}" if one.held is not None else f"off by {off}, of one repeat"
@@ -104,8 +104,8 @@ def _quality(arm: str, row: Mapping[str, Any]) -> str | None:
     told = f"{arm}: perplexity {ppl['value']:.3f}x{_bounds(ppl.get('low'), ppl.get('high'), '{:.3f}')}"
     if match and again:
         told += (
-            f"; greedy answers matched in {match['value']:.0%}"
-            f"{_percents(match)} against {again['value']:.0%} in the control"
+            f"; greedy answers matched in {match['value'] * 100:.0f} %{_percents(match)}"
+            f" against {again['value'] * 100:.0f} % in the control"
         )
     return told + "."
 
