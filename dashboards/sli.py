@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from dashboards.promql import Scope, mean, or_zero, quantile, ratio, total_rate
-from serving.facts.load import engine_metrics, load_metrics, own_metrics
+from serving.facts.load import engine_metrics, load_metrics, own_metrics, rollout_metrics
 
 Unit = Literal["seconds", "ratio", "tokens/s", "requests/s", "requests", "tokens", "count"]
 Better = Literal["lower", "higher", "neither"]
@@ -45,6 +45,11 @@ def own(key: str) -> str:
 def vllm(key: str) -> str:
     """The name of a metric of vLLM's, by its key in the facts."""
     return engine_metrics()[key].name
+
+
+def rollout(key: str) -> str:
+    """The name of a metric of a rollout's, by its key in the facts."""
+    return rollout_metrics()[key].name
 
 
 def load(key: str) -> str:

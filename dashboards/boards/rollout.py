@@ -8,6 +8,7 @@ from __future__ import annotations
 from dashboards.boards.choices import ANSWERING, BASELINE, CANARY, DEPLOYMENT, ENOUGH, WHOLE
 from dashboards.boards.levers import CONFIG_COLUMNS, config_query
 from dashboards.boards.looks import ask, by_revision
+from dashboards.boards.rollout_gate import GATE
 from dashboards.boards.sides import COMPARED, compared
 from dashboards.panels import Board, Column, Panel, Query, Row
 from dashboards.promql import series, total, total_rate
@@ -201,5 +202,5 @@ ROLLOUT = Board(
     title="Rollout",
     help="Is the new revision as good as the one it replaces, under the same load?",
     variables=(DEPLOYMENT, BASELINE, CANARY, ENOUGH),
-    rows=(_WHO, _TABLE, _SIDES, _CONFIG),
+    rows=(_WHO, GATE, _TABLE, _SIDES, _CONFIG),
 )

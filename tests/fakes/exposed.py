@@ -9,7 +9,7 @@ import yaml
 
 from dashboards.catalogue import Series, captured, declared, of_prometheus
 from dashboards.lint_rules import with_recorded
-from serving.facts.load import engine_metrics, load_metrics, own_metrics
+from serving.facts.load import engine_metrics, load_metrics, own_metrics, rollout_metrics
 
 CAPTURE = Path(__file__).parents[1] / "golden" / "metrics" / "vllm-0.32.0.txt"
 GENERATED = Path(__file__).parents[2] / "dashboards" / "generated"
@@ -23,6 +23,7 @@ def catalogue() -> dict[str, Series]:
         **declared(engine_metrics().values(), "engine"),
         **capture,
         **declared(own_metrics().values(), "gateway"),
+        **declared(rollout_metrics().values(), "gateway"),
         **declared(load_metrics().values(), "load"),
         **of_prometheus(),
     }
