@@ -219,8 +219,8 @@ CHARTS = (
     Chart(
         id="weight-formats",
         title="Weight formats",
-        definition="Output tokens a second by workload, and what the engine says that loading the model "
-        "took. Perplexity has a chart of its own.",
+        definition="Output tokens a second by workload, and the bytes that the engine's log says loading the "
+        "model took (projected: the planner's, where no log says it). Perplexity has a chart of its own.",
         inputs="an arm with the mode quantized_weights",
         draw=_formats,
     ),

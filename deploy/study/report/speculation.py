@@ -234,8 +234,8 @@ CHARTS = (
     Chart(
         id="speculation",
         title="Throughput with and without speculation",
-        definition="Growth of vllm:generation_tokens over the measured window, divided by its length. Same "
-        "prompts, temperature 0, ignore_eos, same batch; blocks pair an arm with the control.",
+        definition="Output tokens of complete answers a second, in the steady part of the run where it has "
+        "one. Same prompts and same users in both; blocks pair an arm with the control.",
         inputs="an arm with the mode speculative",
         draw=_on_and_off,
     ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 from fakes.study_page import OTHER, SMALL, an_arm, design, planned_start, summary
@@ -126,6 +127,13 @@ def test_projected_and_measured_are_tagged(view, catalogue):
     text = page(view, catalogue)
     for tag in ("measured", "projected", "calibrated"):
         assert f'<span class="tag {tag}">{tag}</span>' in text
+
+
+def test_the_documentation_names_every_chart_and_what_it_needs():
+    told = (Path(__file__).parents[4] / "docs" / "study-page.md").read_text("utf-8")
+    rows = re.findall(r"^\| `([\w-]+)` \| (.+) \| (.+) \|$", told, flags=re.MULTILINE)
+    charts = [(chart.id, chart.title, chart.inputs) for chart in CHARTS]
+    assert rows[: len(charts)] == charts
 
 
 @pytest.mark.parametrize("number", range(8))
