@@ -19,6 +19,7 @@ from serving.modes.disaggregated import Disaggregated
 from serving.modes.lora import Lora
 from serving.modes.mode import Device
 from serving.modes.parallel import Parallel
+from serving.modes.speculative import Speculative
 
 LONGEST_NAME = 40
 """Kubernetes' labels hold 63 characters, and an ending and a hash go behind the names of a set's pods."""
@@ -44,7 +45,7 @@ def check_deployment(request: Request, target: str, *, divided: bool = False) ->
             f"'{deployment.name}' is {len(deployment.name)} characters, too long for the names made of it",
             where=where(("name",)), fix=f"use at most {LONGEST_NAME}",
         )  # fmt: skip
-    if "/" not in deployment.model or deployment.model.startswith((".", "/", "~")):
+    if _lies_here(deployment.model):
         raise UsageError(
             f"model '{deployment.model}' lies on this machine, where a cluster's nodes cannot read it",
             where=where(("model",)), fix="give a hub id such as Qwen/Qwen3-0.6B, which each engine fetches",
@@ -54,6 +55,11 @@ def check_deployment(request: Request, target: str, *, divided: bool = False) ->
             "device rocm has no image here", where=where(("engine", "device")), fix="render for cuda or cpu"
         )
     for number, mode in enumerate(deployment.modes):
+        if isinstance(mode, Speculative) and mode.model is not None and _lies_here(mode.model):
+            raise UsageError(
+                f"the drafting model '{mode.model}' lies on this machine",
+                where=where(("modes", number, "model")), fix="give a hub id, which each engine fetches",
+            )  # fmt: skip
         if isinstance(mode, Lora) or (isinstance(mode, Disaggregated) and not divided):
             fix = (
                 "render kserve or ray, whose routers send both legs"
@@ -63,6 +69,11 @@ def check_deployment(request: Request, target: str, *, divided: bool = False) ->
             raise UsageError(
                 f"{mode.kind} is not carried over to {target}", where=where(("modes", number)), fix=fix
             )
+
+
+def _lies_here(model: str) -> bool:
+    """Whether it is a folder, or one of teapot's own, and no id of a hub."""
+    return "/" not in model or model.startswith((".", "/", "~"))
 
 
 def device(deployment: Deployment) -> Device:
@@ -76,6 +87,14 @@ def version_note(deployment: Deployment) -> tuple[str, ...]:
     if asked in ("auto", pinned):
         return ()
     return (f"engine.version {asked}: the image is pinned to {pinned}, whose flags these are",)
+
+
+def sections_note(request: Request) -> tuple[str, ...]:
+    """Said of sections that only `teapot serve` reads."""
+    said = [
+        key for key in ("prometheus", "grafana", "rollout") if request.document.source((key,)) is not None
+    ]
+    return (f"{', '.join(said)}: read by `teapot serve` only",) if said else ()
 
 
 def parallel(deployment: Deployment) -> tuple[int, Parallel] | None:

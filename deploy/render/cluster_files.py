@@ -16,6 +16,7 @@ from deploy.render.cluster import (
     from_monitoring,
     from_pods,
     ingress_policy,
+    sections_note,
     version_note,
 )
 from deploy.render.cluster_load import load, load_paragraphs
@@ -151,6 +152,7 @@ def _without_gateway(name: str) -> tuple[str, ...]:
 def _engine_notes(request: Request) -> tuple[str, ...]:
     return (
         *version_note(request.deployment),
+        *sections_note(request),
         "engines that hang while /health answers are not restarted: teapot's watch on progress is not here",
         "requests of CPU and memory for engines: the deployment file has none; add what your nodes have",
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from deploy.render import services
 from deploy.render.containers import ENGINE_PORT, ContainerEngine, container_engines
-from deploy.render.mounted import gateway_file, scrape_file
+from deploy.render.mounted import gateway_file, left_out_of_gateway, scrape_file
 from deploy.render.places import FOLDER, LOCUST_PORT
 from deploy.render.target import Rendered, Request
 from deploy.render.yaml_text import yaml_text
@@ -51,9 +51,10 @@ def render_compose(request: Request) -> Rendered:
         "volumes": {name: {} for name in services.VOLUMES},
     }
     urls = [f"http://{engine.name}:{ENGINE_PORT}" for engine in gpu]
+    gateway = gateway_file(deployment, request.document, urls)
     files = {
         "docker-compose.yml": _HEADER.format(source=request.source, locust=LOCUST_PORT) + yaml_text(document),
-        f"{FOLDER}/gateway.yaml": _made(request) + yaml_text(gateway_file(deployment, urls)),
+        f"{FOLDER}/gateway.yaml": _made(request) + yaml_text(gateway),
         f"{FOLDER}/prometheus.yml": _made(request) + yaml_text(scrape_file(deployment, urls)),
     }
     return Rendered(files, (*without, *_notes(deployment)))
@@ -92,7 +93,7 @@ def _notes(deployment: Deployment) -> tuple[str, ...]:
         notes.append("no keys: the gateway takes requests from everyone who reaches its loopback port")
     else:
         notes.append("gateway.keys_file is mounted from beside the compose file: deploy/compose/keys.yaml")
-    return tuple(notes)
+    return (*notes, *left_out_of_gateway(deployment))
 
 
 def _made(request: Request) -> str:

@@ -36,6 +36,12 @@ _OF_THE_MACHINE = ("CUDA_VISIBLE_DEVICES", "VLLM_CPU_OMP_THREADS_BIND", "HF_HUB_
 """What a container decides itself: it sees only its own devices and cores, and fetches its model."""
 
 
+def without_folders(environment: Mapping[str, str]) -> dict[str, str]:
+    """Variables for pods without that volume: all else, and folders that the deployment file names itself."""
+    ours = {(key, value) for key, value in _FOLDERS.items() if value.startswith(CACHE)}
+    return {key: value for key, value in environment.items() if (key, value) not in ours}
+
+
 @dataclass(frozen=True, slots=True)
 class ContainerEngine:
     """One engine: how it is started in its image."""

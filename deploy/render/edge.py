@@ -21,6 +21,7 @@ from deploy.render.cluster import (
     metadata,
     selector,
 )
+from deploy.render.mounted import left_out_of_gateway, said_of_gateway
 from deploy.render.places import ADMIN_PORT, PUBLIC_PORT, SCRATCH
 from deploy.render.relay import RELAY_PORT, relay_config, relay_container
 from deploy.render.target import Request
@@ -37,8 +38,6 @@ GRACE_S = 10
 FOLDER, KEYS = "/etc/teapot", "/etc/teapot-keys"
 USER = 10001
 """Of our images: Kubernetes cannot tell from a name that it is not root."""
-_NOT_CARRIED = ("tls", "tracing")
-_OWN = ("host", "port", "admin_host", "admin_port", "keys_file", "allow_anonymous", "grace", *_NOT_CARRIED)
 
 
 def edge(request: Request, urls: Sequence[str], *, health: str | None = "/health") -> list[dict[str, Any]]:
@@ -65,11 +64,7 @@ def edge_notes(deployment: Deployment) -> tuple[str, ...]:
         "each gateway knows only of its own requests and prefixes when it chooses an engine",
         "modes are not proven: the gateway sees the engines as servers elsewhere; look at the board Levers",
     ]
-    if deployment.gateway.tls is not None:
-        notes.append("gateway.tls: end TLS at the Ingress or Gateway in front")
-    if deployment.gateway.tracing is not None:
-        notes.append("gateway.tracing: the image is built without OpenTelemetry's packages")
-    return tuple(notes)
+    return (*notes, *left_out_of_gateway(deployment))
 
 
 def keys_paragraph(deployment: Deployment) -> str:
@@ -92,11 +87,9 @@ def anonymous(deployment: Deployment) -> bool:
 def edge_file(request: Request, urls: Sequence[str], health: str | None) -> dict[str, Any]:
     """The gateway's deployment file: the file's own words, with a cluster's addresses and places."""
     deployment = request.deployment
-    written = dict(request.document.data.get("gateway") or {})
     section = {"host": "0.0.0.0", "port": PUBLIC_PORT, "admin_port": ADMIN_PORT}
     section |= {"allow_anonymous": True} if anonymous(deployment) else {"keys_file": f"{KEYS}/keys.yaml"}
-    section |= {"grace": f"{grace_s(deployment)}s"}
-    section |= {key: value for key, value in written.items() if key not in _OWN}
+    section |= said_of_gateway(request.document) | {"grace": f"{grace_s(deployment)}s"}
     revision: dict[str, Any] = {"name": own_revision(deployment), "urls": [f"{url}/v1" for url in urls]}
     document = {
         "name": deployment.name,

@@ -20,10 +20,10 @@ from deploy.render.cluster import (
     require_one_node,
     version_note,
 )
-from deploy.render.containers import CACHE, ContainerEngine
+from deploy.render.containers import ContainerEngine, without_folders
 from deploy.render.edge import USER
 from deploy.render.engine_words import LISTENING, NAMED, flags_of, words_of
-from deploy.render.platform_files import Platform, platform_files, variables
+from deploy.render.platform_files import Platform, platform_files
 from deploy.render.pods import PROBE_EVERY_S, SHARED_MEMORY, resources, stop_s
 from deploy.render.target import Rendered, Request
 from deploy.render.yaml_text import yaml_text
@@ -109,7 +109,7 @@ def _service(request: Request, pair: Disaggregated | None) -> dict[str, Any]:
 
 def _template(request: Request, engine: ContainerEngine) -> dict[str, Any]:
     deployment = request.deployment
-    own = variables(engine.environment, CACHE)
+    own = without_folders(engine.environment)
     env: list[dict[str, Any]] = [
         {"name": key, "value": value} for key, value in own.items() if key not in _SIDE_CHANNEL
     ]

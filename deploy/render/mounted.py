@@ -10,11 +10,31 @@ from typing import Any
 
 from deploy.render.places import ADMIN_PORT, DCGM_PORT, PROMETHEUS_PORT, PUBLIC_PORT, TARGETS
 from deploy.scrape_config import EVALUATION_INTERVAL_S, SCRAPE_INTERVAL_S
+from serving.config.document import Document
 from serving.config.revisions import own_revision
 from serving.config.schema import Deployment
 
+_PLACED = ("host", "port", "admin_host", "admin_port", "keys_file", "allow_anonymous", "tls", "tracing")
+"""Keys of the gateway that a container's own addresses, mounts and packages decide."""
 
-def gateway_file(deployment: Deployment, urls: Sequence[str]) -> dict[str, Any]:
+
+def said_of_gateway(document: Document) -> dict[str, Any]:
+    """All else that a deployment file says of its gateway, in its own words: limits, routing, times."""
+    written = document.data.get("gateway") or {}
+    return {key: value for key, value in written.items() if key not in _PLACED}
+
+
+def left_out_of_gateway(deployment: Deployment) -> tuple[str, ...]:
+    """What it says that a container cannot have."""
+    notes = []
+    if deployment.gateway.tls is not None:
+        notes.append("gateway.tls: end TLS in front of the gateway, as an Ingress or a proxy does")
+    if deployment.gateway.tracing is not None:
+        notes.append("gateway.tracing: the image is built without OpenTelemetry's packages")
+    return tuple(notes)
+
+
+def gateway_file(deployment: Deployment, document: Document, urls: Sequence[str]) -> dict[str, Any]:
     """What the gateway's container serves: the engines as a revision that others run."""
     gateway = deployment.gateway
     section: dict[str, Any] = {"host": "0.0.0.0", "port": PUBLIC_PORT, "admin_port": ADMIN_PORT}
@@ -23,6 +43,7 @@ def gateway_file(deployment: Deployment, urls: Sequence[str]) -> dict[str, Any]:
         section["allow_anonymous"] = True  # published on the host's loopback only
     else:
         section["keys_file"] = "keys.yaml"
+    section |= said_of_gateway(document)
     slo = deployment.slo
     objectives = {"ttft": slo.ttft, "tpot": slo.tpot, "e2e": slo.e2e}
     return {

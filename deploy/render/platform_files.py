@@ -6,9 +6,9 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
+from deploy.render.cluster import sections_note
 from deploy.render.cluster_files import NOT_RUN, shared_files
 from deploy.render.cluster_load import load, load_paragraphs
 from deploy.render.edge import edge, edge_notes, keys_paragraph, own_image
@@ -56,7 +56,7 @@ def platform_files(request: Request, platform: Platform) -> Rendered:
             where="--gateway edge", fix=f"add --platform-url URL; {platform.find_url}",
         )  # fmt: skip
     own = edge_notes(request.deployment)[:1] if with_gateway else _WITHOUT
-    notes = (*platform.notes, *own, *_OURS)
+    notes = (*platform.notes, *own, *_OURS, *sections_note(request))
     if url is None:
         notes += (f"load from several machines: it needs --platform-url; {platform.find_url}",)
     usage = (NOT_RUN, platform.usage)
@@ -74,8 +74,3 @@ def platform_files(request: Request, platform: Platform) -> Rendered:
         files[f"{target}/load.yaml"] = head(request.source, target, *load_paragraphs(name)) + text
         files[f"{target}/monitoring.yaml"] = head(request.source, target) + manifests(monitors)
     return Rendered(files | shared_files(request, target), notes)
-
-
-def variables(environment: Mapping[str, str], cache: str) -> dict[str, str]:
-    """An engine's variables without those of a folder that the platform's own pods do not have."""
-    return {key: value for key, value in environment.items() if not value.startswith(cache)}

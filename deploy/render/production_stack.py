@@ -19,10 +19,10 @@ from deploy.render.cluster import (
     require_one_node,
     version_note,
 )
-from deploy.render.containers import CACHE, ENGINE_PORT
+from deploy.render.containers import ENGINE_PORT, without_folders
 from deploy.render.engine_words import LISTENING, Flags, flags_of, words_of
 from deploy.render.monitoring import RELEASE, fixed
-from deploy.render.platform_files import Platform, platform_files, variables
+from deploy.render.platform_files import Platform, platform_files
 from deploy.render.pods import PROBE_EVERY_S, SHARED_MEMORY, resources
 from deploy.render.target import Rendered, Request
 from deploy.render.yaml_text import yaml_text
@@ -112,7 +112,7 @@ def _model(request: Request) -> dict[str, Any]:
     first = engines(request)[0]
     repository, _, tag = first.image.rpartition(":")
     flags = flags_of(first, without=("--model", *LISTENING))
-    own = variables(first.environment, CACHE)
+    own = without_folders(first.environment)
     return {
         "name": deployment.name,
         "repository": repository,

@@ -12,9 +12,9 @@ import json
 from typing import Any
 
 from deploy.render.cluster import check_deployment, device, engines, parallel
-from deploy.render.containers import CACHE, VERSIONS, ContainerEngine
+from deploy.render.containers import VERSIONS, ContainerEngine, without_folders
 from deploy.render.engine_words import LISTENING, NAMED, Flags, flags_of
-from deploy.render.platform_files import Platform, platform_files, variables
+from deploy.render.platform_files import Platform, platform_files
 from deploy.render.target import Rendered, Request
 from deploy.render.yaml_text import yaml_text
 from serving.errors import UsageError
@@ -107,7 +107,7 @@ def _application(request: Request, pair: Disaggregated | None) -> dict[str, Any]
 
 def _config(request: Request, engine: ContainerEngine, replicas: int) -> dict[str, Any]:
     model = request.deployment.model
-    own = variables(engine.environment, CACHE)
+    own = without_folders(engine.environment)
     env = {key: value for key, value in own.items() if not key.startswith(_SIDE_CHANNEL)}
     return {
         "model_loading_config": {"model_id": model, "model_source": model},

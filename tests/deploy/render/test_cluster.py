@@ -80,3 +80,16 @@ def test_on_cpu_the_image_is_the_one_for_cpu_and_cores_are_asked_for(tmp_path: P
     assert "vllm/vllm-openai-cpu:v0.32.0" in serving
     assert "nvidia.com/gpu" not in serving
     assert "cpu: '4'" in serving
+
+
+def test_a_drafting_model_on_this_machine_is_refused_too(tmp_path: Path) -> None:
+    mode = "{kind: speculative, method: draft_model, model: ./draft, tokens: 3}"
+    told = refused(tmp_path, "kubernetes", f"name: d\nmodel: a/b\nmodes: [{mode}]\n")
+    assert "d.yaml:3: modes[0].model: the drafting model './draft' lies on this machine" in told
+
+
+@pytest.mark.parametrize("target", ["kubernetes", "ray"])
+def test_sections_that_only_serve_reads_are_said(tmp_path: Path, target: str) -> None:
+    text = "name: d\nmodel: a/b\nprometheus: {enabled: false}\ngrafana: {url: 'http://g'}\n"
+    head = "".join(rendered(tmp_path, target, text).values())
+    assert "# - prometheus, grafana: read by `teapot serve` only" in head

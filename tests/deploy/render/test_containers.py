@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deploy.render.containers import VERSIONS, container_engines
+from deploy.render.containers import VERSIONS, container_engines, without_folders
 from deploy.render.target import Request
 from serving.config.load import parse, validate
 from serving.config.schema import Deployment
@@ -46,3 +46,11 @@ def test_every_flag_exists_in_the_images_version() -> None:
         flags = {word for word in engine.argv if word.startswith("--")}
         assert flags
         assert flags <= engine_flags()[VERSIONS[device]].flags.keys()
+
+
+def test_pods_without_the_volume_get_none_of_its_folders_but_those_that_the_file_names() -> None:
+    document = parse(TEXT, "d.yaml").override("engine.env", {"HF_HOME": "/data", "X": "/cache/x"})
+    [engine] = container_engines(Request(validate(document, Deployment), document, "d.yaml"), "cuda")
+    assert without_folders(engine.environment) == {
+        "HF_HOME": "/data", "X": "/cache/x", "VLLM_NO_USAGE_STATS": "1",
+    }  # fmt: skip

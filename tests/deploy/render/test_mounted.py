@@ -10,6 +10,7 @@ import yaml
 from fakes.compose import SHIPPED, TOP, rendered, services
 from fakes.promtool import PROMTOOL, needs_promtool
 
+from deploy.commands.render import render
 from deploy.render.places import FOLDER
 from serving.config.load import load_deployment
 
@@ -53,3 +54,19 @@ def test_keys_are_mounted_and_nobody_is_let_in_without(tmp_path: Path) -> None:
     assert gateway["keys_file"] == "keys.yaml"
     assert "allow_anonymous" not in gateway
     assert f"./{FOLDER}/keys.yaml:/etc/teapot/keys.yaml:ro" in services(files)["gateway"]["volumes"]
+
+
+def test_what_the_file_says_of_its_gateway_is_carried_over_and_what_cannot_be_is_said(tmp_path: Path) -> None:
+    file = tmp_path / "d.yaml"
+    file.write_text(
+        "name: d\nmodel: a/b\ngateway:\n  port: 9000\n  max_body: 4MiB\n  drain_timeout: 100s\n"
+        "  routing: {policy: prefix_affinity}\n  tls: {cert: c.pem, key: k.pem}\n"
+    )
+    found = render("compose", str(file))
+    served = tmp_path / "gateway.yaml"
+    served.write_text(found.files[f"{FOLDER}/gateway.yaml"])
+    gateway = load_deployment(served)[0].gateway
+    assert (gateway.port, gateway.max_body, gateway.drain_timeout) == (8000, 4 * 1024**2, 100)
+    assert gateway.routing.policy == "prefix_affinity"
+    assert gateway.tls is None
+    assert any(note.startswith("gateway.tls") for note in found.notes)
