@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from deploy.study.report import bars as draw
 from deploy.study.report.chart import Chart, Drawn, bar, row
@@ -17,7 +18,23 @@ from deploy.study.results import Figure
 from deploy.study.rows import Arm
 
 CAPACITY, IN_USE, WEIGHTS = "kv_cache_tokens", "kv_in_use_bytes", "weights_bytes"
+MOST_NAMES = 3
 CONTEXT_HEAD = ("arm", "context, tokens", "KV cache", "tag")
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a token costs in some arms."""
+
+    arms: tuple[Arm, ...]
+    token_bytes: float
+
+    @property
+    def names(self) -> str:
+        """The arms in a few words."""
+        names = [arm.name for arm in self.arms]
+        more = len(names) - MOST_NAMES
+        return ", ".join(names) if more <= 0 else f"{', '.join(names[:MOST_NAMES])} and {more} more"
 
 
 def _capacity(view: View) -> Drawn | None:
@@ -30,25 +47,24 @@ def _capacity(view: View) -> Drawn | None:
     return Drawn(body=draw.bars([group], says="KV cache capacity in tokens by arm"), rows=rows)
 
 
-def _costs(view: View) -> list[tuple[str, Arm, float]]:
-    """Arms with bytes a token, one for each cost: (names of all that share it, arm, bytes)."""
-    names: dict[float, list[Arm]] = {}
+def _costs(view: View) -> list[Cost]:
+    """Each cost of a token, with the arms that share it."""
+    arms: dict[float, list[Arm]] = {}
     for arm in view.arms():
-        each = arm.planned.kv_bytes_per_token
-        if each:
-            names.setdefault(each, []).append(arm)
-    return [(", ".join(arm.name for arm in arms), arms[0], each) for each, arms in names.items()]
+        if arm.planned.kv_bytes_per_token:
+            arms.setdefault(arm.planned.kv_bytes_per_token, []).append(arm)
+    return [Cost(tuple(found), each) for each, found in arms.items()]
 
 
-def _held(view: View, arms: Sequence[str]) -> Iterator[tuple[int, Figure, str]]:
+def _held(view: View, arms: Sequence[Arm]) -> Iterator[tuple[int, Figure, str]]:
     """Fullest moments of closed loads: (tokens that its requests then hold at most, bytes in use, words)."""
     for workload in view.workloads():
         shape = view.shape(workload)
         for arm in arms:
-            figure = view.figure(IN_USE, arm, workload)
+            figure = view.figure(IN_USE, arm.name, workload)
             if shape and figure:
                 tokens = shape.users * (shape.input_tokens + shape.output_tokens)
-                yield tokens, figure, f"{arm}, {workload}, {user_count(shape.users)}"
+                yield tokens, figure, f"{arm.name}, {workload}, {user_count(shape.users)}"
 
 
 def _contexts(longest: float) -> list[int]:
@@ -65,26 +81,26 @@ def _by_context(view: View) -> Drawn | None:
     costs = _costs(view)
     if not costs:
         return None
-    held = [(each, list(_held(view, each[0].split(", ")))) for each in costs]
-    measured_to = max((tokens for _, points in held for tokens, _, _ in points), default=0)
-    longest = max(measured_to, _longest(view, costs))
-    unit, name = _unit(longest * max(each for _, _, each in costs))
+    held = [list(_held(view, cost.arms)) for cost in costs]
+    measured_to = max((tokens for points in held for tokens, _, _ in points), default=0)
+    longest = max(measured_to, _longest(costs))
+    unit, name = _unit(longest * max(cost.token_bytes for cost in costs))
     series, rows = [], []
-    for (names, arm, each), points in held:
+    for cost, points in zip(costs, held, strict=True):
+        look = view.look(cost.arms[0].name)
         line = tuple(
-            Point(x=tokens, y=tokens * each / unit, tag="projected",
-                  tip=f"{names}: {size(tokens * each)} at {tokens:,} tokens, projected")
+            Point(x=tokens, y=tokens * cost.token_bytes / unit, tag="projected",
+                  tip=f"{cost.names}: {size(tokens * cost.token_bytes)} at {tokens:,} tokens, projected")
             for tokens in _contexts(longest)
         )  # fmt: skip
-        series.append(Series(name=names, points=line, look=view.look(arm.name), markers=False))
-        rows += [(names, f"{p.x:,.0f}", size(p.y * unit), p.tag) for p in line]
+        series.append(Series(name=cost.names, points=line, look=look, markers=False))
+        rows += [(cost.names, f"{p.x:,.0f}", size(p.y * unit), p.tag) for p in line]
         seen = tuple(_scaled(tokens, figure, unit, words) for tokens, figure, words in points)
         if seen:
-            name_seen = f"{names}: measured"
-            series.append(Series(name=name_seen, points=seen, look=view.look(arm.name), line=False))
+            series.append(Series(name=f"{cost.names}: measured", points=seen, look=look, line=False))
             rows += [(words, f"{tokens:,}", amount(f.value, "bytes"), f.tag) for tokens, f, words in points]
     x = counted("tokens held, logarithmic", _contexts(longest))
-    y = axis(f"KV cache, {name}", [p.y for line in series for p in line.points])
+    y = axis(f"KV cache, {name}", [p.y for line in series for p in line.points], log=True)
     caption = (
         "A measured point is the fullest moment of a closed load, set at the tokens its requests hold at "
         "most. Whole blocks are taken, and users are rarely all at their ends at once."
@@ -93,9 +109,9 @@ def _by_context(view: View) -> Drawn | None:
     return Drawn(body=body, rows=tuple(rows), head=CONTEXT_HEAD, caption=caption if measured_to else "")
 
 
-def _longest(view: View, costs: Sequence[tuple[str, Arm, float]]) -> int:
+def _longest(costs: Sequence[Cost]) -> int:
     """The longest context the engines take, as the deployments say."""
-    engines = [arm.deployment.get("engine") or {} for _, arm, _ in costs]
+    engines = [arm.deployment.get("engine") or {} for cost in costs for arm in cost.arms]
     return max((int(engine.get("max_model_len") or 0) for engine in engines), default=0) or 4096
 
 
@@ -106,25 +122,25 @@ def _scaled(tokens: int, figure: Figure, unit: float, words: str) -> Point:
 
 
 def _overtakes(view: View) -> Drawn | None:
-    costs = [(*cost, weights) for cost in _costs(view) if (weights := _weights(view, cost[1]))]
-    if not costs:
+    known = [(cost, weights) for cost in _costs(view) if (weights := _weights(view, cost.arms[0]))]
+    if not known:
         return None
-    crossings = {names: weights / each for names, _, each, weights in costs}
-    longest = 2 * max(crossings.values())
-    heaviest = max(weights for *_, weights in costs)
-    unit, name = _unit(heaviest)
-    series, rows, levels = [], [], {}
-    for names, arm, each, weights in costs:
-        held = max((tokens for tokens, _, _ in _held(view, names.split(", "))), default=0)
-        levels[weights] = f"weights {size(weights)}"
-        series.append(_crossing_line(view, names, arm, each, (held, crossings[names], longest), unit))
-        rows.append((names, f"{crossings[names]:,.0f}", size(weights), "projected"))
+    longest = 2 * max(weights / cost.token_bytes for cost, weights in known)
+    unit, name = _unit(max(weights for _, weights in known))
+    series, rows = [], []
+    for cost, weights in known:
+        held = max((tokens for tokens, _, _ in _held(view, cost.arms)), default=0)
+        crossing = weights / cost.token_bytes
+        series.append(_crossing_line(view, cost, (held, crossing, longest), unit))
+        rows.append((cost.names, f"{crossing:,.0f}", size(weights), "projected"))
     x = counted("tokens held, logarithmic", _contexts(longest))
     y = axis(f"KV cache, {name}", [p.y for line in series for p in line.points], log=True)
-    lines = [Level(y=weights / unit, label=words) for weights, words in levels.items()]
-    body = plot(series, x, y, says="Where the KV cache overtakes the weights", levels=lines)
-    head = ("arm", "crossing, tokens", "weights", "tag")
-    return Drawn(body=body, rows=tuple(rows), head=head)
+    levels = [
+        Level(y=weights / unit, label=f"weights {size(weights)}")
+        for weights in dict.fromkeys(weights for _, weights in known)
+    ]
+    body = plot(series, x, y, says="Where the KV cache overtakes the weights", levels=levels)
+    return Drawn(body=body, rows=tuple(rows), head=("arm", "crossing, tokens", "weights", "tag"))
 
 
 def _weights(view: View, arm: Arm) -> float | None:
@@ -132,21 +148,19 @@ def _weights(view: View, arm: Arm) -> float | None:
     return figure.value if figure else arm.planned.weight_bytes
 
 
-def _crossing_line(
-    view: View, names: str, arm: Arm, each: float, marks: tuple[float, float, float], unit: float
-) -> Series:
+def _crossing_line(view: View, cost: Cost, marks: tuple[float, float, float], unit: float) -> Series:
     """Solid to the longest context that was held here, dashed beyond, with the crossing named."""
     held, crossing, longest = marks
     points = []
     for tokens in sorted({*map(float, _contexts(longest)), crossing, *([held] if held else [])}):
         label = f"{tokens:,.0f} tokens" if tokens == crossing else ""
-        tip = f"{names}: {size(tokens * each)} at {tokens:,.0f} tokens"
+        tip = f"{cost.names}: {size(tokens * cost.token_bytes)} at {tokens:,.0f} tokens"
         tip += ", where it is as large as the weights" if label else ""
         points.append(
-            Point(x=tokens, y=tokens * each / unit, tip=tip, label=label,
+            Point(x=tokens, y=tokens * cost.token_bytes / unit, tip=tip, label=label,
                   tag="measured" if tokens <= held else "projected")
         )  # fmt: skip
-    return Series(name=names, points=tuple(points), look=view.look(arm.name))
+    return Series(name=cost.names, points=tuple(points), look=view.look(cost.arms[0].name))
 
 
 CHARTS = (

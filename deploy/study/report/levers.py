@@ -40,7 +40,9 @@ def _glance(view: View) -> Drawn | None:
         return None
     head = ("arm", "over", "workload", "measure", "ratio", "95 % interval", "n", "tag")
     body = draw.ratios(groups, says="Every arm over the control, by measure and workload")
-    return Drawn(body=body, rows=tuple(rows), head=head)
+    here = view.summary.control in arms
+    caption = "" if here else "The control has another model: these ratios compare models, not levers alone."
+    return Drawn(body=body, rows=tuple(rows), head=head, caption=caption)
 
 
 def _title(measure: str, workload: str | None) -> str:

@@ -134,7 +134,8 @@ def test_fewer_matches_are_tested_after_mcnemar(lost, won, p):
 def test_a_text_without_prompts_has_no_matches_rather_than_none_matched():
     control = record(*SIX)
     verdict = compare(control, control, control)
-    assert verdict.arm.exact_match is verdict.arm.matched_prefix is verdict.fewer_matches_p is None
+    assert verdict.arm.exact_match is verdict.arm.matched_prefix is None
+    assert verdict.fewer_matches_p is None
 
 
 def test_too_few_documents_have_no_interval():

@@ -24,13 +24,13 @@ def test_what_the_cache_holds_is_what_the_engine_said(view):
 def test_arms_that_cost_the_same_a_token_share_a_line(view):
     drawn = DRAW["kv-by-context"](view)
     lines = {line[0] for line in drawn.rows if line[3] == "projected"}
-    assert lines == {"plain, ngram-2, ngram-4, other, broken", "fp8-kv, stacked"}
+    assert lines == {"plain, ngram-2, ngram-4 and 2 more", "fp8-kv, stacked"}
 
 
 def test_the_line_is_bytes_a_token_times_the_tokens(view):
     """1,024 tokens of 46,080 bytes are 45 MiB."""
     rows = DRAW["kv-by-context"](view).rows
-    assert ("plain, ngram-2, ngram-4, other, broken", "1,024", "45 MiB", "projected") in rows
+    assert ("plain, ngram-2, ngram-4 and 2 more", "1,024", "45 MiB", "projected") in rows
 
 
 def test_a_measured_point_stands_at_the_tokens_its_requests_hold_at_most(view):
@@ -44,7 +44,7 @@ def test_the_crossing_is_weights_over_bytes_a_token(view):
     assert 256 * 1024**2 / 46_080 == 5825.422222222222
     drawn = DRAW["kv-overtakes"](view)
     assert [line[:3] for line in drawn.rows] == [
-        ("plain, ngram-2, ngram-4, other, broken", "5,825", "256 MiB"),
+        ("plain, ngram-2, ngram-4 and 2 more", "5,825", "256 MiB"),
         ("fp8-kv, stacked", "11,651", "256 MiB"),
     ]
 

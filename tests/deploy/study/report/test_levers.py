@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fakes.study_page import figure, prediction, summary
+from fakes.study_page import OTHER, figure, prediction, ratio, summary
 
 from deploy.study.report.levers import CHARTS, GLANCE_CHART
 
@@ -18,6 +18,14 @@ def test_every_ratio_to_the_control_is_told_with_its_verdict(view):
         assert words in drawn.body
     assert "output, chat-16, right is better" in drawn.body
     assert "weights, left is better" in drawn.body
+
+
+def test_ratios_to_a_control_of_another_model_are_said_to_be_that(view):
+    told = summary(ratios=(ratio("other", "output_tokens_per_s", "code", 4.0),))
+    assert DRAW["glance"](replace(view, summary=told).only(OTHER)).caption.startswith(
+        "The control has another model"
+    )
+    assert DRAW["glance"](view).caption == ""
 
 
 def test_a_study_of_one_arm_has_nothing_to_compare(view):
