@@ -100,6 +100,8 @@ def _bound(each: Diagnosis) -> Iterator[str]:
     yield from _folded(f"  {first.evidence}  [{first.rule}]")
     for found in others:
         yield from _folded(f"seen beside it: {found.evidence}  [{found.rule}]")
+    if each.levers and each.next is None:
+        yield "  no lever on it is ready:"
     for number, lever in enumerate(each.levers, 1):
         yield from _lever(number, lever, each)
     if each.elsewhere:
@@ -111,7 +113,7 @@ def _lever(number: int, each: Ranked, whole: Diagnosis) -> Iterator[str]:
     first = each.why_not_first is None
     yield f"  {'next' if first else f'{number}.'}{':' if first else ''} {each.lever.title}"
     if each.why_not_first:
-        yield from _under(f"not first: {each.why_not_first}")
+        yield from _under(f"not {'now' if whole.next is None else 'first'}: {each.why_not_first}")
     for gain in each.gains:
         yield from _under(f"predicted: {gain_words(gain)} ({gain.how})")
     yield from (f"      measured here: {words}" for words in whole.tried.get(each.lever.id, ()))

@@ -59,10 +59,10 @@ def test_without_known_seats_a_queue_is_told_as_what_it_is() -> None:
 
 
 def test_answers_among_prompts_would_look_like_slow_decoding() -> None:
-    # Three quarters of a request's time is decoding there: the split alone would name the wrong lever.
+    # Most of a request's time is decoding there: the split alone would name the wrong lever.
     shares = seen("prefill-among-answers").shares
     assert shares is not None
-    assert shares[2] > 0.7
+    assert shares[2] > 0.5
 
 
 @pytest.mark.parametrize("name", ["decode", "seats", "prefill"])

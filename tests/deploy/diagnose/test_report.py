@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from fakes.diagnosed import ask_of
 
 from deploy.diagnose.advice import Planned
@@ -60,6 +62,17 @@ def test_what_could_not_be_told_is_said() -> None:
     assert "could not tell, for want of what was not seen: front needs client_ttft_s, ttft_s;" in " ".join(
         said().split()
     )
+
+
+def test_where_no_lever_is_ready_that_is_said() -> None:
+    # Objectives are not known, prefixes are cached already, and a CPU has no more devices.
+    ask = ask_of("engine: {device: cpu, max_num_seqs: 32}")
+    prompts = replace(
+        SEATS, queue_s=0.0, prefill_s=1.5, waiting_mean=0, waiting_max=0, max_num_seqs=32, ttft_slo_s=None
+    )
+    lines = text([diagnose(Seen(prompts, ask=ask))]).splitlines()
+    assert "  no lever on it is ready:" in lines
+    assert "      not now: on CPU it shares the same cores" in lines
 
 
 def test_no_line_is_too_long_for_a_terminal() -> None:
