@@ -68,7 +68,7 @@ def cluster_files(
                 notes=notes,
             ),
             f"{target}/monitoring.yaml": text(monitors, _operator()),
-            f"{target}/load.yaml": text(load(request, address, engines=urls), *load_paragraphs(name)),
+            f"{target}/load/load.yaml": text(load(request, address, engines=urls), *load_paragraphs(name)),
             **shared_files(request, target),
         },
         notes,
@@ -120,11 +120,16 @@ def _serving(request: Request, address: str, *, with_gateway: bool) -> tuple[str
         f"  kubectl create secret generic {name}-hub --from-literal=token=...\n"
         "The claims of the engines' caches are a guess at the weights: change it before the first apply."
     )
+    applied = (
+        "kubectl apply -f serving.yaml, and with the Prometheus Operator monitoring.yaml and rules.yaml.\n"
+        "A run of the load generator is not part of it: load/load.yaml."
+    )
     if not with_gateway:
-        return (NOT_RUN, f"In the cluster the API is at {address}, without keys.", token)
+        return (NOT_RUN, applied, f"In the cluster the API is at {address}, without keys.", token)
     image = own_image(request, "gateway")
     return (
         NOT_RUN,
+        applied,
         f"In the cluster the API is at {address}.",
         f"The gateway's image is built and pushed first, from the repository's top:\n"
         f"  docker build -f deploy/images/gateway.Dockerfile -t {image} .",
@@ -149,10 +154,17 @@ def _without_gateway(name: str) -> tuple[str, ...]:
     )
 
 
+def _alone(request: Request) -> tuple[str, ...]:
+    if request.deployment.replicas > 1:
+        return ()
+    return ("one replica: while its pod is replaced or moved nobody answers",)
+
+
 def _engine_notes(request: Request) -> tuple[str, ...]:
     return (
         *version_note(request.deployment),
         *sections_note(request),
+        *_alone(request),
         "engines that hang while /health answers are not restarted: teapot's watch on progress is not here",
         "requests of CPU and memory for engines: the deployment file has none; add what your nodes have",
     )

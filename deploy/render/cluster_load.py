@@ -44,9 +44,9 @@ def load_paragraphs(name: str) -> tuple[str, ...]:
         "One run. The workload first, and the key if the target wants one:\n"
         f"  kubectl create configmap {name}-workload --from-file=workload.yaml=deploy/workloads/chat.yaml\n"
         f"  kubectl create secret generic {name}-load-key --from-literal=key=...\n"
-        "  kubectl apply -f load.yaml\n"
+        "  kubectl apply -f load/load.yaml\n"
         f"  kubectl logs -f job/{name}-load -c load",
-        "Another run: kubectl delete -f load.yaml --selector teapot/run, then apply again. Run folders\n"
+        f"Another run: kubectl delete job {name}-load {name}-load-worker, then apply again. Run folders\n"
         f"are on the claim {name}-runs; they are read by any pod that mounts it.",
     )
 
@@ -117,7 +117,7 @@ def _job(name: str, part: str, pod: dict[str, Any], **more: Any) -> dict[str, An
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "metadata": metadata(name, part, labels={"teapot/run": "load"}),
+        "metadata": metadata(name, part),
         # A run that failed is not to be sent a second time by itself.
         "spec": {
             "backoffLimit": 0,

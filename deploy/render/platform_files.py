@@ -71,6 +71,6 @@ def platform_files(request: Request, platform: Platform) -> Rendered:
         monitors.append(gateway_monitor(name))
     if asked:
         text = manifests(load(request, asked))
-        files[f"{target}/load.yaml"] = head(request.source, target, *load_paragraphs(name)) + text
+        files[f"{target}/load/load.yaml"] = head(request.source, target, *load_paragraphs(name)) + text
         files[f"{target}/monitoring.yaml"] = head(request.source, target) + manifests(monitors)
     return Rendered(files | shared_files(request, target), notes)

@@ -111,7 +111,7 @@ def test_without_a_gateway_there_is_one_address_for_all_engines_and_it_is_said_w
     assert find(text, "Service", "d")["spec"]["selector"]["app.kubernetes.io/name"] == "teapot-engine"
     assert not any("gateway" in document["metadata"]["name"] for document in documents(text))
     assert "# - keys, rates, queue" in text
-    assert "http://d:8000" in str(find(files["kubernetes/load.yaml"], "Job", "d-load"))
+    assert "http://d:8000" in str(find(files["kubernetes/load/load.yaml"], "Job", "d-load"))
 
 
 def test_engines_have_no_keys_so_only_the_gateway_and_who_measures_reach_them(tmp_path: Path) -> None:
@@ -148,3 +148,28 @@ def test_an_image_of_another_version_than_asked_for_is_said(tmp_path: Path) -> N
         "kubernetes/serving.yaml"
     ]
     assert "# - engine.version 0.32.0: the image is pinned to 0.33.0" in text
+
+
+def test_applying_a_whole_folder_starts_no_load(tmp_path: Path) -> None:
+    files = rendered(tmp_path, "kubernetes", PLAIN)
+    beside = [text for path, text in files.items() if path.count("/") == 1]
+    assert len(beside) == len(files) - 1
+    assert not any(document["kind"] == "Job" for text in beside for document in documents(text))
+
+
+def test_our_own_pods_meet_the_strictest_pod_security() -> None:
+    for found in objects():
+        if found["kind"] not in ("Deployment", "Job"):
+            continue
+        spec = found["spec"]["template"]["spec"]
+        assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        for container in [*spec["containers"], *spec.get("initContainers", ())]:
+            context = container["securityContext"]
+            assert context["runAsNonRoot"] is True
+            assert context["allowPrivilegeEscalation"] is False
+            assert context["capabilities"] == {"drop": ["ALL"]}
+
+
+def test_with_one_replica_it_is_said_that_nobody_answers_meanwhile(tmp_path: Path) -> None:
+    text = rendered(tmp_path, "kubernetes", "name: d\nmodel: a/b\n")["kubernetes/serving.yaml"]
+    assert "# - one replica: while its pod is replaced" in text

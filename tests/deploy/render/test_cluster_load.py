@@ -14,7 +14,7 @@ TEXT = "name: d\nmodel: a/b\nreplicas: 2\n"
 
 
 def load(tmp_path: Path) -> str:
-    return rendered(tmp_path, "kubernetes", TEXT)["kubernetes/load.yaml"]
+    return rendered(tmp_path, "kubernetes", TEXT)["kubernetes/load/load.yaml"]
 
 
 def container(text: str, job: str) -> dict[str, Any]:

@@ -30,7 +30,7 @@ def test_by_default_the_platforms_router_takes_over_and_it_is_said_what_the_gate
 def test_a_gateway_needs_to_know_what_it_is_in_front_of(tmp_path: Path, target: str) -> None:
     with pytest.raises(UsageError, match="add --platform-url URL"):
         rendered(tmp_path, target, TEXT, Choices(gateway="edge"))
-    assert f"{target}/load.yaml" not in rendered(tmp_path, target, TEXT)
+    assert f"{target}/load/load.yaml" not in rendered(tmp_path, target, TEXT)
     assert "it needs --platform-url" in rendered(tmp_path, target, TEXT)[f"{target}/{OWN[target]}"]
 
 
@@ -40,7 +40,7 @@ def test_load_goes_to_the_gateway_where_there_is_one_and_else_to_the_platforms_r
 ) -> None:
     for gateway, asked in (("edge", "http://d-gateway:8000"), ("none", "http://inner:8080")):
         files = rendered(tmp_path, target, TEXT, Choices(gateway=gateway, platform_url=URL))  # type: ignore[arg-type]
-        job = find(files[f"{target}/load.yaml"], "Job", "d-load")
+        job = find(files[f"{target}/load/load.yaml"], "Job", "d-load")
         assert flag(job["spec"]["template"]["spec"]["containers"][0]["args"], "-H") == asked
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import fields
 from importlib import import_module
 
+from fakes.clusters import TOP
+
 from deploy.render.target import Choices
 from deploy.render.targets import TARGETS
 
@@ -24,3 +26,9 @@ def test_what_a_target_takes_are_choices() -> None:
     known = {field.name for field in fields(Choices)}
     for target in TARGETS.values():
         assert target.takes <= known, target.name
+
+
+def test_the_page_about_targets_has_a_row_for_each() -> None:
+    page = (TOP / "docs/render.md").read_text()
+    for name in TARGETS:
+        assert f"\n| `{name}` |" in page, name
