@@ -10,7 +10,7 @@ import asyncio
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from fakes.connection import Connection, Request, until
@@ -107,6 +107,10 @@ class EngineApp:
             self._die()
             await asyncio.Event().wait()
         script = self._script_for(path, request)
+        if _falls_on(len(self.exchanges), self.settings.fail_every):
+            script = refusal(500, "scripted failure")
+        if _falls_on(len(self.exchanges), self.settings.hang_every):
+            script = replace(script, steps=(), end="hang", headers_at_s=None)
         exchange.script = script.name
         self.metrics.running += 1
         try:
@@ -223,6 +227,10 @@ class EngineApp:
             self.scripts.clear()
             self.health_status = self.settings.health_status
         _answer_json(connection, 200, answer)
+
+
+def _falls_on(number: int, every: int | None) -> bool:
+    return every is not None and number % every == 0
 
 
 def _finish_reason(script: Script) -> str:

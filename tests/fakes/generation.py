@@ -40,6 +40,10 @@ class Settings:
     health_status: int = 200
     die_on_request: int | None = None
     """Exit instead of answering this request (from 1)."""
+    fail_every: int | None = None
+    """Answer each so-many-th request with a 500."""
+    hang_every: int | None = None
+    """Answer each so-many-th request never, until its client leaves."""
     hand_over: HandOver | None = None
     cache_config: dict[str, str] = field(default_factory=lambda: dict(CACHE_CONFIG))
 

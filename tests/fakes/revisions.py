@@ -131,6 +131,8 @@ class Clients:
     model: str = "tiny"
     tokens: int = 2
     pause_s: float = 0.005
+    leaves_after_s: float | None = None
+    """When a client gives up its request."""
     statuses: Counter[int | str] = field(default_factory=Counter)
     failures: list[str] = field(default_factory=list)
 
@@ -159,10 +161,17 @@ class Clients:
 
     async def _one(self, session: aiohttp.ClientSession, body: dict[str, Any]) -> None:
         try:
-            async with session.post("/v1/completions", json=body) as answer:
+            async with (
+                asyncio.timeout(self.leaves_after_s),
+                session.post("/v1/completions", json=body) as answer,
+            ):
                 text = await answer.text()
+        except TimeoutError:
+            self.statuses["left"] += 1
+            return
         except aiohttp.ClientError as error:
             self.statuses[type(error).__name__] += 1
+            self.failures.append(f"{type(error).__name__}: {error}")
             return
         whole = answer.status == 200 and text.rstrip().endswith("data: [DONE]") and '"error"' not in text
         self.statuses[answer.status if answer.status != 200 or whole else "broken"] += 1

@@ -39,7 +39,7 @@ def plan_for(file: Path, baseline_file: Path, **changed: Any) -> Plan:
     """Half of the requests, then all, with an end that a test can wait for."""
     plan = Plan(
         deployment="scripted", canary="new", baseline="main", file=str(file), strategy="canary",
-        steps=(Step(0.5, 1.5), Step(1.0, 0.5)), settle_s=0.1, look_every_s=0.1, min_requests=60, wait_s=9.0,
+        steps=(Step(0.5, 1.5), Step(1.0, 0.5)), settle_s=0.1, look_every_s=0.1, min_requests=60, wait_s=24.0,
         gates=WIDE, quality=False, start_timeout_s=PATIENCE_S, baseline_file=str(baseline_file),
     )  # fmt: skip
     return replace(plan, **changed)

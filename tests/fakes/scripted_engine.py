@@ -120,6 +120,8 @@ def _parser() -> argparse.ArgumentParser:
     own.add_argument("--start-delay", type=float, default=0.0, help="seconds before the port is open")
     own.add_argument("--die-after", type=float, help="seconds after the start")
     own.add_argument("--die-on-request", type=int, help="exit at this request, from 1")
+    own.add_argument("--fail-every", type=int, help="answer each so-many-th request with a 500")
+    own.add_argument("--hang-every", type=int, help="answer each so-many-th request never")
     own.add_argument("--die-message", default="RuntimeError: scripted death")
     own.add_argument("--die-exit-code", type=int, default=1)
     own.add_argument("--ignore-sigterm", action="store_true")
@@ -151,6 +153,8 @@ def _settings(options: argparse.Namespace) -> Settings:
         strict_model=options.served_model_name is not None,
         health_status=options.health,
         die_on_request=options.die_on_request,
+        fail_every=options.fail_every,
+        hang_every=options.hang_every,
         hand_over=options.hand_over,
     )
     config = settings.cache_config
