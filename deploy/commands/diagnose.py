@@ -48,7 +48,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="TIME",
         help="how long to watch, or how far to look back, with its unit (default: 60s)",
     )
-    parser.add_argument("--deployment", metavar="NAME", help="only this deployment's engines in Prometheus")
+    parser.add_argument(
+        "--deployment", metavar="NAME", help="only this one's engines in Prometheus (default: FILE's)"
+    )
     parser.add_argument(
         "--acceptance",
         type=share,

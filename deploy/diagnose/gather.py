@@ -31,7 +31,7 @@ def gathered(
     """A diagnosis of every engine that was read twice. Raises: Failed, UsageError."""
     objectives = _objectives(args.run) if args.run is not None and question is None else {}
     found = []
-    readings = _readings(args, console, now_s)
+    readings = _readings(args, console, now_s, whose(args, question))
     client_ttft_s = _client_ttft(args.run) if args.run is not None and len(readings) == 1 else None
     for source, samples in readings.items():
         if sum(sample.error is None and bool(sample.series) for sample in samples) < 2:
@@ -50,6 +50,12 @@ def asked(args: argparse.Namespace) -> Question | None:
     return None if args.file is None else read_question(args.file, args)
 
 
+def whose(args: argparse.Namespace, question: Question | None) -> str | None:
+    """The deployment whose engines are looked at in Prometheus; None: all that it scrapes."""
+    named: str | None = args.deployment
+    return question.deployment.name if named is None and question is not None else named
+
+
 def _judged(question: Question, evidence: Evidence, args: argparse.Namespace, tried: Tried) -> Diagnosis:
     known = Known(
         planned=question.planned,
@@ -60,13 +66,13 @@ def _judged(question: Question, evidence: Evidence, args: argparse.Namespace, tr
     return diagnose(question.seen(question.evidence(evidence), args.acceptance), known)
 
 
-def _readings(args: argparse.Namespace, console: Console, now_s: float) -> Readings:
+def _readings(args: argparse.Namespace, console: Console, now_s: float, deployment: str | None) -> Readings:
     if args.run is not None:
         return from_run(args.run)
     if args.engine is not None:
         console.say(f"watching {args.engine} for {args.within:.0f} s")
         return from_engine(args.engine, args.within)
-    return from_prometheus(args.prometheus or DEFAULT_PROMETHEUS, args.deployment, args.within, now_s)
+    return from_prometheus(args.prometheus or DEFAULT_PROMETHEUS, deployment, args.within, now_s)
 
 
 def _client_ttft(folder: Path) -> float | None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from dashboards.query import Prometheus
 from deploy.diagnose.readings import NAMES, of_run, of_series
+from deploy.scrape_config import SCRAPE_INTERVAL_S
 from loadgen.run_folder import RunFolder
 from loadgen.scrape import metrics_address, read_once
 from loadgen.server_metrics import ServerSample
@@ -27,7 +28,8 @@ def from_prometheus(url: str, deployment: str | None, within_s: float, now_s: fl
     matchers = [f'__name__=~"{"|".join(sorted(NAMES))}"', 'job="engine"']
     if deployment is not None:
         matchers.append(f'deployment="{deployment}"')
-    step_s = max(1.0, within_s / 300)
+    # Between two scrapes nothing moves, and that would look as if the engine did nothing.
+    step_s = max(float(SCRAPE_INTERVAL_S), within_s / 300)
     selector = f"{{{', '.join(matchers)}}}"
     found = of_series(prometheus.query_range(selector, start_s=now_s - within_s, end_s=now_s, step_s=step_s))
     if not found:

@@ -10,7 +10,7 @@ from pathlib import Path
 from fakes.diagnosed import options
 from fakes.run_folders import WORKLOAD, manifest
 
-from deploy.diagnose.gather import NO_FILE, asked, gathered
+from deploy.diagnose.gather import NO_FILE, asked, gathered, whose
 from deploy.diagnose.rules import Bound
 from deploy.diagnose.tried import Trial, Tried
 from loadgen.server_metrics import ServerSample
@@ -79,3 +79,13 @@ def test_a_run_is_judged_by_its_own_objectives(tmp_path: Path) -> None:
     args = options(**dict.fromkeys(NAMES) | {"run": run})
     [found] = gathered(args, CONSOLE, 0.0, Tried(tmp_path), None)
     assert (found.evidence.ttft_slo_s, found.evidence.tpot_slo_s) == (0.5, 0.05)
+
+
+def test_with_a_file_only_its_own_engines_are_looked_at_in_prometheus(tmp_path: Path) -> None:
+    (tmp_path / "demo.yaml").write_text(FILE)
+    file = {"file": str(tmp_path / "demo.yaml")}
+    found = []
+    for given in (file, file | {"deployment": "other"}, {"deployment": "other"}, {}):
+        args = options(**dict.fromkeys(NAMES) | given)
+        found.append(whose(args, asked(args)))
+    assert found == ["demo", "other", "other", None]
