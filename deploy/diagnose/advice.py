@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from deploy.diagnose.edit import Fragment
 from deploy.diagnose.evidence import Evidence
 from deploy.diagnose.levers import DRAFTS, LEVERS, Lever, Seen
-from deploy.diagnose.predict import KV_TOKENS, TTFT, Gain, drafted, effects, room
+from deploy.diagnose.predict import KV_TOKENS, TTFT, USERS, Gain, drafted, effects, room
 from deploy.diagnose.rules import Bound
 from serving.errors import UsageError
 from serving.planner.plan import Plan
@@ -97,7 +97,7 @@ def _gains(
 
 def _not_worth(gains: Sequence[Gain], bound: Bound | None) -> str | None:
     """By what acts on what binds: tokens of cache are worth something where it is full, and TTFT follows."""
-    beside = {TTFT} if bound is Bound.KV_CAPACITY else {TTFT, KV_TOKENS}
+    beside = {TTFT} if bound is Bound.KV_CAPACITY else {TTFT, KV_TOKENS, USERS}
     judged = [gain for gain in gains if gain.measure not in beside]
     if not judged or any(gain.high >= WORTH for gain in judged):
         return None

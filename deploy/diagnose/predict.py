@@ -18,13 +18,19 @@ from serving.planner.plan import Plan, speed
 from serving.planner.roofline import decode_floor
 
 KV_TOKENS = "kv_tokens"
+USERS = "users"
 TPOT = "tpot_s"
 TTFT = "ttft_s"
 OUTPUT = "output_tokens_per_s"
 REQUESTS = "requests_per_s"
 NAMES = {
-    KV_TOKENS: "KV tokens", TPOT: "TPOT", TTFT: "TTFT", OUTPUT: "output tokens/s", REQUESTS: "requests/s",
-}  # fmt: skip
+    KV_TOKENS: "KV tokens",
+    USERS: "requests at once",
+    TPOT: "TPOT",
+    TTFT: "TTFT",
+    OUTPUT: "output tokens/s",
+    REQUESTS: "requests/s",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +61,7 @@ def step_floor(
 def effects(before: Plan, after: Plan, evidence: Evidence) -> tuple[Gain, ...]:
     """What the plan says that a change does, measure by measure; nothing of those it leaves as they are."""
     grown = _grown(before, after, evidence)
-    found = [_kv_tokens(before, after)]
+    found = [_kv_tokens(before, after), _users(before, after, evidence)]
     found += (
         [_tpot(before, after, evidence)]
         if grown == 1
@@ -112,6 +118,14 @@ def _kv_tokens(before: Plan, after: Plan) -> Gain | None:
     if low.tokens:
         ends.append(high.tokens / low.tokens)
     return Gain(KV_TOKENS, min(ends), max(ends), f"the plan made again: {now:,} -> {then:,} tokens")
+
+
+def _users(before: Plan, after: Plan, evidence: Evidence) -> Gain | None:
+    now, then = room(before, evidence), room(after, evidence)
+    if now == then or not now or evidence.lengths is None:
+        return None
+    how = f"the plan made again: {now} -> {then} of {sum(evidence.lengths):.0f} tokens, as seen"
+    return Gain(USERS, then / now, then / now, how)
 
 
 def _least(plan: Plan) -> int:

@@ -32,6 +32,7 @@ class Measured:
     fewer_is_better: bool = False
 
 
+# That more requests have room is told by no study: it shows in the rates.
 MEASURES: Mapping[str, Measured] = {
     KV_TOKENS: Measured("kv_cache_tokens", None),
     OUTPUT: Measured("output_tokens_per_s", LOAD),
@@ -80,7 +81,9 @@ def trials_of(lever: Ranked, summary: Summary, *, model: str, at: str, study: st
     """Predicted beside measured, of every measure that was predicted or is always told."""
     predicted = {gain.measure: gain for gain in lever.gains}
     for name in dict.fromkeys((*predicted, *ALWAYS)):
-        where = MEASURES[name]
+        where = MEASURES.get(name)
+        if where is None:
+            continue
         ratio = summary.ratio(where.measure, arm=lever.lever.id, workload=where.workload)
         if ratio is not None:
             gain = predicted.get(name)

@@ -8,7 +8,18 @@ import pytest
 from fakes.diagnosed import ask_of
 
 from deploy.diagnose.evidence import Evidence
-from deploy.diagnose.predict import KV_TOKENS, OUTPUT, TPOT, TTFT, Gain, drafted, effects, room, step_floor
+from deploy.diagnose.predict import (
+    KV_TOKENS,
+    OUTPUT,
+    TPOT,
+    TTFT,
+    USERS,
+    Gain,
+    drafted,
+    effects,
+    room,
+    step_floor,
+)
 from serving.facts.load import overheads
 from serving.planner.plan import Plan, make_plan
 
@@ -47,6 +58,9 @@ def test_half_the_bytes_a_token_are_twice_the_tokens() -> None:
     gain = by_measure(effects(plan_of(TIGHT), after, SEEN))[KV_TOKENS]
     assert (gain.low, gain.high) == (2.0, 2.0)
     assert "2,048 -> 4,096 tokens" in gain.how
+    # Requests of 512 tokens take 4 blocks: 3 of 15, and 7 of 31.
+    users = by_measure(effects(plan_of(TIGHT), after, SEEN))[USERS]
+    assert users.how == "the plan made again: 3 -> 7 of 512 tokens, as seen"
 
 
 def test_room_is_what_cache_and_seats_both_allow() -> None:
