@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from deploy.diagnose.edit import Fragment
 from deploy.diagnose.evidence import Evidence
 from deploy.diagnose.levers import DRAFTS, LEVERS, Lever, Seen
-from deploy.diagnose.predict import KV_TOKENS, TTFT, USERS, Gain, drafted, effects, room
+from deploy.diagnose.predict import KV_TOKENS, REQUESTS, TTFT, USERS, Gain, drafted, effects, room
 from deploy.diagnose.rules import Bound
 from serving.errors import UsageError
 from serving.planner.plan import Plan
@@ -90,7 +90,7 @@ def _gains(
         return (), "it does not fit: " + "; ".join(limit.what for limit in plan.limits if limit.blocks)
     if lever.id == "seats" and room(plan, seen.evidence) == room(planned.plan, seen.evidence):
         return (), f"the KV cache holds no more than {room(plan, seen.evidence)} such requests"
-    gain = _of_drafts(lever, seen, planned.plan)
+    gain = _twice(lever) or _of_drafts(lever, seen, planned.plan)
     gains = (gain,) if gain is not None else effects(planned.plan, plan, seen.evidence)
     return gains, _not_worth(gains, seen.bound)
 
@@ -102,6 +102,15 @@ def _not_worth(gains: Sequence[Gain], bound: Bound | None) -> str | None:
     if not judged or any(gain.high >= WORTH for gain in judged):
         return None
     return f"it is predicted to gain too little: {judged[0].low:.2f}x to {judged[0].high:.2f}x"
+
+
+def _twice(lever: Lever) -> Gain | None:
+    """More engines: each of them stays as it is."""
+    return (
+        Gain(REQUESTS, 1.0, 2.0, "twice the engines, on twice the devices")
+        if lever.id == "replicas"
+        else None
+    )
 
 
 def _of_drafts(lever: Lever, seen: Seen, plan: Plan) -> Gain | None:

@@ -99,6 +99,12 @@ def test_seats_that_the_cache_cannot_hold_are_not_offered_first() -> None:
     assert found["seats"].why_not_first == "the KV cache holds no more than 3 such requests"
 
 
+def test_twice_the_engines_are_at_best_twice_the_requests() -> None:
+    plan = make_plan(ask_of("engine: {device: cuda}", gpu="l40s"), overheads())
+    found = by_id(Bound.PREFILL, Seen(ENGINE, ask=plan.ask), Planned(plan, lambda _: plan))["replicas"]
+    assert [(gain.measure, gain.low, gain.high) for gain in found.gains] == [("requests_per_s", 1.0, 2.0)]
+
+
 def test_a_told_acceptance_predicts_speculation() -> None:
     plan = plan_of()
     found = by_id(Bound.DECODE, Seen(ENGINE, ask=plan.ask, acceptance=0.5), Planned(plan, lambda _: plan))
