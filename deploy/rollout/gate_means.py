@@ -59,8 +59,8 @@ def _judged(asked: Asked, means: _Means) -> Finding:
     if max(sizes) == 0:
         return Finding("NOT JUDGED", "neither side had any")
     if canary is None or baseline is None or min(sizes) < FEWEST:
-        told = {"n": sizes[0], "baseline_n": sizes[1]}
-        return Finding("INCONCLUSIVE", f"{sizes[0]:g} and {sizes[1]:g} values; {FEWEST} are needed", told)
+        few = {"n": sizes[0], "baseline_n": sizes[1]}
+        return Finding("INCONCLUSIVE", f"{sizes[0]:g} and {sizes[1]:g} values; {FEWEST} are needed", few)
     mine, theirs, limit = canary.moments(), baseline.moments(), means.limit
     numbers: dict[str, float | None] = {
         "mean": mine.mean, "n": mine.n, "baseline_mean": theirs.mean, "baseline_n": theirs.n, "limit": limit,

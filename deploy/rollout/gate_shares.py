@@ -117,9 +117,11 @@ def tail(which: str) -> Callable[[Asked], Finding]:
 def finish_reasons(asked: Asked) -> Finding:
     """Why answers ended: of each reason, as much more of it as less of it."""
     canary, baseline = asked.evidence.canary, asked.evidence.baseline
-    if baseline is None or not (canary.finished or baseline.finished):
-        return Finding("NOT JUDGED", "engines told no reasons, or there is no baseline")
+    if baseline is None:
+        return Finding("NOT JUDGED", "there is no baseline to compare with")
     reasons = sorted({*canary.finished, *baseline.finished} - {"abort"})
+    if not reasons:
+        return Finding("NOT JUDGED", "engines told no reasons")
     totals = [
         round(math.fsum(side.finished.get(reason, 0) for reason in reasons)) for side in (canary, baseline)
     ]
@@ -130,8 +132,8 @@ def finish_reasons(asked: Asked) -> Finding:
             (f"ended by {reason}", hits),
             (f"ended otherwise than by {reason}", [n - k for n, k in zip(totals, hits, strict=True)]),
         ):
-            parts = list(zip(counts, totals, strict=True))
-            findings.append(judged(asked, Shares(what, *parts, limit=asked.gates.finish_reasons)))
+            mine, theirs = zip(counts, totals, strict=True)
+            findings.append(judged(asked, Shares(what, mine, theirs, asked.gates.finish_reasons)))
     return worst(findings)
 
 

@@ -259,11 +259,14 @@ def _together(sides: Iterable[Side]) -> Side:
         summed = tuple(map(math.fsum, zip(*(h.counts for h in each), strict=True)))
         return Histogram(each[0].bounds, summed, math.fsum(h.total for h in each))
 
+    histograms = {name: histogram(name) for name in HISTOGRAMS}
     return Side(
         revision=every[0].revision,
         failed_tries=math.fsum(side.failed_tries for side in every),
-        **{name: counts(name) for name in ("requests", "finished", "judged")},
-        **{name: histogram(name) for name in HISTOGRAMS},
+        requests=counts("requests"),
+        finished=counts("finished"),
+        judged=counts("judged"),
+        **histograms,
     )
 
 
