@@ -5,8 +5,8 @@ Owns: the ranking. Knows nothing about the rows of the table (`levers`), the ari
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from deploy.diagnose.edit import Fragment
 from deploy.diagnose.evidence import Evidence
@@ -32,11 +32,6 @@ class Ranked:
     why_not_first: str | None
     """None for the one that comes first."""
 
-    @property
-    def ready(self) -> bool:
-        """Whether it can be tried now."""
-        return self.fragment is not None
-
 
 @dataclass(frozen=True, slots=True)
 class Planned:
@@ -44,6 +39,8 @@ class Planned:
 
     plan: Plan
     replan: Replan
+    lost: Mapping[str, str] = field(default_factory=dict)
+    """Levers that lost where they were measured with this model, by id, with the words of it."""
 
 
 def ranked(bound: Bound, seen: Seen, planned: Planned | None = None) -> list[Ranked]:
@@ -76,6 +73,7 @@ def _judged(lever: Lever, seen: Seen, planned: Planned | None) -> Ranked:
     gains: tuple[Gain, ...] = ()
     if why is None and planned is not None and fragment is not None:
         gains, why = _gains(lever, fragment, seen, planned)
+        why = planned.lost.get(lever.id, why)
     return Ranked(lever, fragment, gains, why)
 
 

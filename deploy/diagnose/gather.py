@@ -57,11 +57,12 @@ def whose(args: argparse.Namespace, question: Question | None) -> str | None:
 
 
 def _judged(question: Question, evidence: Evidence, args: argparse.Namespace, tried: Tried) -> Diagnosis:
+    model = question.deployment.model
     known = Known(
-        planned=question.planned,
+        planned=question.planned(tried.lost(model)),
         file=File(question.name, question.text),
         notes=(f"no plan, so no floors and no predictions: {question.no_plan}",) if question.no_plan else (),
-        tried=tried.words(question.deployment.model),
+        tried=tried.words(model),
     )
     return diagnose(question.seen(question.evidence(evidence), args.acceptance), known)
 

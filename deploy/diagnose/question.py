@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -80,10 +81,9 @@ class Question:
             acceptance=acceptance,
         )
 
-    @property
-    def planned(self) -> Planned | None:
-        """The plan, and the way to another; None where there is none."""
-        return None if self.plan is None else Planned(self.plan, self.replan)
+    def planned(self, lost: Mapping[str, str]) -> Planned | None:
+        """The plan, and the way to another; None where there is none. `lost`: levers that lost here."""
+        return None if self.plan is None else Planned(self.plan, self.replan, lost)
 
     def replan(self, fragment: Fragment) -> Plan:
         """The plan with a change of the file.

@@ -115,7 +115,7 @@ def _before_engine(e: Evidence) -> str | None:
 
 
 def _queued(e: Evidence) -> str | None:
-    """Whatever the queue is for; where nothing else takes the room of a step, prompts do (next rule)."""
+    """Whatever the queue is for: where prompts fill the steps, the rule `prompts` has said so."""
     if e.shares is None or e.shares[0] < SHARE_QUEUED or _prompts_fill(e):
         return None
     words = f"requests queued {_s(e.queue_s)} on average, {e.shares[0]:.0%} of their time"

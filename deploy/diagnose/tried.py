@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from deploy.diagnose.predict import NAMES
+from deploy.diagnose.predict import NAMES, OUTPUT, TPOT
 from serving.errors import Failed, UsageError
 
 FILE = "calibration.jsonl"
@@ -99,12 +99,25 @@ class Tried:
 
     def words(self, model: str) -> Mapping[str, tuple[str, ...]]:
         """Of each lever that was tried with this model here: its last verification."""
+        return {
+            lever: tuple(f"{trial.words()} ({trial.at[:10]})" for trial in trials)
+            for lever, trials in self._last(model).items()
+        }
+
+    def lost(self, model: str) -> Mapping[str, str]:
+        """Levers whose last verification with this model found no speed better and one worse."""
+        found = {}
+        for lever, trials in self._last(model).items():
+            speeds = [trial for trial in trials if trial.measure in (OUTPUT, TPOT)]
+            worse = [trial for trial in speeds if trial.measured_high is not None and trial.measured_high < 1]
+            if worse and not any((trial.measured_low or 0.0) > 1 for trial in speeds):
+                found[lever] = f"it lost when it was measured here: {worse[0].words()}"
+        return found
+
+    def _last(self, model: str) -> Mapping[str, list[Trial]]:
         last: dict[str, list[Trial]] = {}
         for trial in self.read():
             if trial.model == model:
                 before = last.get(trial.lever, [])
                 last[trial.lever] = [each for each in before if each.study == trial.study] + [trial]
-        return {
-            lever: tuple(f"{trial.words()} ({trial.at[:10]})" for trial in trials)
-            for lever, trials in last.items()
-        }
+        return last

@@ -78,6 +78,14 @@ def test_what_the_planner_refuses_is_not_first_and_says_why() -> None:
     assert found["kv-dtype"].why_not_first == "it cannot be had here: 9 heads do not divide by 2"
 
 
+def test_what_lost_when_it_was_measured_here_is_not_first() -> None:
+    more = plan_of(TIGHT.replace("46MiB", "92MiB"))
+    planned = Planned(plan_of(), lambda _: more, {"kv-memory": "it lost when it was measured here: ..."})
+    found = by_id(Bound.KV_CAPACITY, Seen(ENGINE, ask=plan_of().ask), planned)
+    assert found["kv-memory"].why_not_first == "it lost when it was measured here: ..."
+    assert found["kv-dtype"].why_not_first is None
+
+
 def test_what_does_not_fit_says_so() -> None:
     too_small = plan_of(TIGHT.replace("46MiB", "8MiB"))
     found = by_id(Bound.KV_CAPACITY, Seen(ENGINE, ask=plan_of().ask), Planned(plan_of(), lambda _: too_small))

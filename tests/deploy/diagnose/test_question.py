@@ -71,7 +71,7 @@ def test_of_another_machines_device_only_the_planner_is_asked(tmp_path: Path) ->
 
 def test_a_model_that_is_not_here_leaves_seats_and_objectives(tmp_path: Path) -> None:
     question = asked(tmp_path, FILE.replace("smollm2-135m", "someone/else"))
-    assert question.planned is None
+    assert question.planned({}) is None
     assert "'someone/else' is not a folder on this machine" in (question.no_plan or "")
     told = question.evidence(SEEN)
     assert (told.max_num_seqs, told.device) == (4, None)

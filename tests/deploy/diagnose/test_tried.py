@@ -64,6 +64,27 @@ def test_the_words_are_those_of_the_last_verification_of_this_model(tmp_path: Pa
     assert tried.words("unknown") == {}
 
 
+@pytest.mark.parametrize(
+    ("measured", "lost"),
+    [
+        ({"output_tokens_per_s": (0.9, 0.95)}, True),
+        ({"output_tokens_per_s": (1.1, 1.3), "tpot_s": (0.6, 0.7)}, False),
+        ({"output_tokens_per_s": (0.9, 1.1), "tpot_s": (0.6, 0.7)}, True),
+        ({"output_tokens_per_s": (None, None)}, False),
+        ({"kv_tokens": (0.5, 0.5)}, False),
+    ],
+)
+def test_a_lever_lost_where_no_speed_is_better_and_one_is_worse(
+    tmp_path: Path, measured: dict[str, tuple[float | None, float | None]], lost: bool
+) -> None:
+    tried = Tried(tmp_path)
+    tried.add(
+        replace(TRIAL, measure=name, measured_low=low, measured_high=high)
+        for name, (low, high) in measured.items()
+    )
+    assert ("kv-dtype" in tried.lost("smollm2-135m")) is lost
+
+
 def test_a_line_that_is_none_is_named(tmp_path: Path) -> None:
     (tmp_path / FILE).write_text("{}\n")
     with pytest.raises(UsageError, match="is no trial of a lever") as caught:

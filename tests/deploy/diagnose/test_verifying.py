@@ -49,7 +49,7 @@ CONSOLE = Console(out=io.StringIO(), err=io.StringIO())
 def asked(folder: Path) -> tuple[Question, Diagnosis]:
     (folder / "demo.yaml").write_text(FILE)
     question = read_question(str(folder / "demo.yaml"), options(bandwidth=10.0, flops=1000.0))
-    known = Known(planned=question.planned, file=File(question.name, question.text))
+    known = Known(planned=question.planned({}), file=File(question.name, question.text))
     return question, diagnose(question.seen(question.evidence(PREEMPTED), None), known)
 
 
