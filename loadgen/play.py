@@ -119,7 +119,7 @@ class Play:
         return Lead(folder, workers, self._wire.tell, self._wire.alive, self.limits)
 
     def _exported(self, live: Any, folder: RunFolder, manifest: Manifest, port: str) -> Any:
-        collector = LoadCollector(live, run=folder.path.name, workload=manifest.name)
+        collector = LoadCollector(live, run=folder.label, workload=manifest.name)
         if port == "off":
             return exported(collector, None)
         if port != "auto":

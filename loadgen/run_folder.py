@@ -17,6 +17,8 @@ from loadgen.server_metrics import ServerSample
 from serving.errors import Failed, UsageError
 
 MANIFEST_SCHEMA = 1
+PART = "load"
+"""The folder of a run that is a part of something larger."""
 _COPY = "is the folder whole, and of this teapot's version? copy it again"
 T = TypeVar("T")
 V = TypeVar("V")
@@ -76,6 +78,11 @@ class RunFolder:
     """A folder with one run in it."""
 
     path: Path
+
+    @property
+    def label(self) -> str:
+        """What metrics call the run: its folder's name, or the name of what it is the part `load/` of."""
+        return self.path.name if self.path.name != PART else self.path.absolute().parent.name
 
     @property
     def records_path(self) -> Path:

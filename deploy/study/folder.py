@@ -17,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from deploy.study.results import Summary
 from deploy.study.rows import CellRow, Design, PlannedCell, PlannedStart, StartRow
-from loadgen.run_folder import RunFolder
+from loadgen.run_folder import PART, RunFolder
 from serving.errors import Failed, UsageError
 
 T = TypeVar("T")
@@ -55,7 +55,7 @@ class StudyFolder:
 
     def load(self, cell: PlannedCell | CellRow) -> RunFolder:
         """The load run of a cell."""
-        return RunFolder(self.cell_folder(cell) / "load")
+        return RunFolder(self.cell_folder(cell) / PART)
 
     def create(self, design: Design) -> None:
         """Make the folder and write study.json.

@@ -15,14 +15,14 @@ from dashboards.promql import substitute
 VALUES = {
     "__rate_interval": "1m", "__range": "1h", "__range_s": "3600", "deployment": "d", "baseline": "v1",
     "canary": "v2", "enough": "93", "devices": "0", "price": "0",
-    **dict.fromkeys(("revision", "role", "instance", "model", "run"), ".*"),
+    **dict.fromkeys(("revision", "role", "instance", "model", "run", "arm"), ".*"),
 }  # fmt: skip
 EACH = [pytest.param(panel, id=f"{board.uid}-{panel.key}") for board in BOARDS for panel in board.panels()]
 
 
 def test_the_boards_come_in_the_order_in_which_an_operator_asks() -> None:
     titles = [board.title for board in BOARDS]
-    assert titles == ["Overview", "Engine", "Levers", "Load test", "Rollout", "Cost"]
+    assert titles == ["Overview", "Engine", "Levers", "Load test", "Study", "Rollout", "Cost"]
 
 
 @pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.uid)

@@ -131,3 +131,8 @@ def test_a_written_file_is_whole_and_leaves_nothing_beside_it(run_dir: Path) -> 
     folder.write_json("dispatch.json", asdict(account))
     assert folder.account() == account
     assert [file.name for file in run_dir.iterdir()] == ["dispatch.json"]
+
+
+def test_metrics_call_a_run_by_its_folder_and_the_load_of_a_cell_by_the_cells(tmp_path: Path) -> None:
+    assert RunFolder(tmp_path / "20261129-chat").label == "20261129-chat"
+    assert RunFolder(tmp_path / "001-fp8-chat" / "load").label == "001-fp8-chat"
