@@ -73,6 +73,12 @@ def _contexts(longest: float) -> list[int]:
     return [min(128 * 2**power, math.ceil(max(256.0, longest))) for power in doublings]
 
 
+def _words(contexts: Sequence[int]) -> tuple[tuple[int, str], ...]:
+    """Short ticks: 128, 512, 1k, 64k; the longest, which need not be a power of two, has none."""
+    powers = [tokens for tokens in contexts if tokens & (tokens - 1) == 0]
+    return tuple((tokens, f"{tokens // 1024}k" if tokens >= 1024 else f"{tokens}") for tokens in powers)
+
+
 def _unit(most: float) -> tuple[float, str]:
     return (GIB, "GiB") if most >= GIB else (MIB, "MiB")
 
@@ -99,7 +105,7 @@ def _by_context(view: View) -> Drawn | None:
         if seen:
             series.append(Series(name=f"{cost.names}: measured", points=seen, look=look, line=False))
             rows += [(words, f"{tokens:,}", amount(f.value, "bytes"), f.tag) for tokens, f, words in points]
-    x = counted("tokens held, logarithmic", _contexts(longest))
+    x = counted("tokens held, logarithmic", _contexts(longest), _words(_contexts(longest)))
     y = axis(f"KV cache, {name}", [p.y for line in series for p in line.points], log=True)
     caption = (
         "A measured point is the fullest moment of a closed load, set at the tokens its requests hold at "
@@ -133,7 +139,7 @@ def _overtakes(view: View) -> Drawn | None:
         crossing = weights / cost.token_bytes
         series.append(_crossing_line(view, cost, (held, crossing, longest), unit))
         rows.append((cost.names, f"{crossing:,.0f}", size(weights), "projected"))
-    x = counted("tokens held, logarithmic", _contexts(longest))
+    x = counted("tokens held, logarithmic", _contexts(longest), _words(_contexts(longest)))
     y = axis(f"KV cache, {name}", [p.y for line in series for p in line.points], log=True)
     levels = [
         Level(y=weights / unit, label=f"weights {size(weights)}")
@@ -153,14 +159,14 @@ def _crossing_line(view: View, cost: Cost, marks: tuple[float, float, float], un
     held, crossing, longest = marks
     points = []
     for tokens in sorted({*map(float, _contexts(longest)), crossing, *([held] if held else [])}):
-        label = f"{tokens:,.0f} tokens" if tokens == crossing else ""
         tip = f"{cost.names}: {size(tokens * cost.token_bytes)} at {tokens:,.0f} tokens"
-        tip += ", where it is as large as the weights" if label else ""
+        tip += ", where it is as large as the weights" if tokens == crossing else ""
         points.append(
-            Point(x=tokens, y=tokens * cost.token_bytes / unit, tip=tip, label=label,
+            Point(x=tokens, y=tokens * cost.token_bytes / unit, tip=tip,
                   tag="measured" if tokens <= held else "projected")
         )  # fmt: skip
-    return Series(name=cost.names, points=tuple(points), look=view.look(cost.arms[0].name))
+    name = f"{cost.names}: at {crossing:,.0f} tokens"
+    return Series(name=name, points=tuple(points), look=view.look(cost.arms[0].name))
 
 
 CHARTS = (

@@ -179,7 +179,7 @@ def _stack(view: View) -> Drawn | None:
             for arm, *_ in pairs
             if arm.on in points
         ]  # fmt: skip
-        body += plot(series, x, y, says="Speed against memory by arm", steps=steps)
+        body += plot(series, x, y, says="Speed against memory by arm", steps=steps, tall=240)
         rows += _stack_rows(pairs, workload)
     return Drawn(body=body, rows=tuple(rows)) if body else None
 

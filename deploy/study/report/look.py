@@ -55,8 +55,8 @@ svg .level { stroke: var(--ink); stroke-width: 1.2; stroke-dasharray: 3 3; }
 .point:focus-visible b { outline: 3px solid var(--amber); }
 .arrow { position: absolute; font-style: normal; color: var(--ink); font-size: 13px; line-height: 1;
   transform: translate(-50%, -50%) rotate(atan2(calc(var(--dy) * 1cqh), calc(var(--dx) * 1cqw))); }
-span.level { position: absolute; left: 4px; font-size: .78rem; transform: translateY(-1px); background:
-  var(--card); padding: 0 3px; }
+span.level { position: absolute; left: 4px; font-size: .78rem; line-height: 1.2; transform:
+  translateY(102%); background: var(--card); padding: 0 3px; }
 [data-tip]:hover::after, [data-tip]:focus::after { content: attr(data-tip); position: absolute; z-index: 8;
   left: 12px; bottom: 12px; width: max-content; max-width: min(300px, 62vw); padding: 6px 10px;
   border-radius: 6px; background: var(--ink); color: var(--back); font: .82rem/1.4 system-ui, sans-serif;
@@ -85,7 +85,7 @@ details { margin: 10px 0 0; } summary { cursor: pointer; color: var(--blue); fon
 pre { overflow-x: auto; font-size: .8rem; background: var(--back); padding: 10px; }
 .state { font-weight: 600; } td.text { min-width: 120px; }
 @media (max-width: 520px) { .bar { grid-template-columns: 92px 1fr 78px; gap: 6px; font-size: .82rem; }
-  figure { padding: 10px; } }
+  figure { padding: 10px; } .point .beside { display: none; } }
 @media print { .what, label.pick, nav { display: none; } .definition { display: block; position: static;
   background: none; color: #444; padding: 0 0 6px; } details:not([open]) > summary { display: none; }
   :root { --purple: #9a4f7f; --sky: #2a7fae; } }

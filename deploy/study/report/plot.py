@@ -98,7 +98,7 @@ def _apart(ticks: Sequence[tuple[float, str]], scale: Scale) -> tuple[tuple[floa
     """Without those whose words would touch the one before; the last stays."""
     kept: list[tuple[float, str]] = []
     for tick in reversed(ticks):
-        if not kept or scale.at(kept[-1][0]) - scale.at(tick[0]) >= 60:
+        if not kept or scale.at(kept[-1][0]) - scale.at(tick[0]) >= 85:
             kept.append(tick)
     return tuple(reversed(kept))
 
