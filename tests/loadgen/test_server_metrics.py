@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from loadgen.server_metrics import ServerSample, read_metrics, server_view
+from loadgen.server_metrics import ServerSample, increases, read_metrics, server_view
 from loadgen.stats.plan import ServerView
 
 TTFT = "vllm:time_to_first_token_seconds"
@@ -249,3 +249,20 @@ def test_without_speculation_there_is_no_acceptance() -> None:
     assert view is not None
     assert view.acceptance_ratio is None
     assert view.acceptance_by_position == ()
+
+
+def test_every_counter_has_its_increase_over_all_servers_and_gauges_have_none() -> None:
+    found = increases(
+        [
+            sample(0, edge=True, vllm__generation_tokens_total=5, vllm__num_requests_running=0),
+            sample(1, vllm__generation_tokens_total=30, vllm__num_requests_running=4),
+            sample(2, edge=True, vllm__generation_tokens_total=69, vllm__num_requests_running=0),
+            sample(0, edge=True, url="b", vllm__generation_tokens_total=0),
+            sample(2, edge=True, url="b", vllm__generation_tokens_total=6),
+        ]
+    )
+    assert found == {"vllm:generation_tokens_total": 70}
+
+
+def test_a_server_that_was_not_read_at_the_edges_has_no_increases() -> None:
+    assert increases([sample(1, vllm__generation_tokens_total=30)]) == {}
