@@ -10,7 +10,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from deploy.commands.serve import add_set
 from serving.console import Console
 from serving.errors import EXIT_OK, UsageError
 
@@ -43,7 +42,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--grafana", default=None, metavar="URL",
         help="mark starts and cells on the boards of this Grafana (its token: GRAFANA_TOKEN)",
     )  # fmt: skip
-    add_set(run)
+    run.add_argument(
+        "--set", dest="overrides", metavar="KEY=VALUE", action="append", default=[],
+        help="override a value of the study file, such as repeats=5 or set.model=DIR; may be repeated",
+    )  # fmt: skip
     report = actions.add_parser(
         "report",
         help="summarize and draw a study's folder again",
