@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from deploy.rollout.evidence import Evidence
+from deploy.rollout.evidence import Evidence, Side
 from deploy.rollout.statistics import Look
 from serving.config.rollout import GatesSection
 
@@ -18,6 +18,8 @@ Answer = Literal["PASS", "FAIL", "INCONCLUSIVE", "NOT JUDGED"]
 """Not judged: the check says nothing here, and why is told; no pass and no reason to wait."""
 MATERIAL = 0.25
 """Something is failed only if it looks worse by more than this part of its gate, however sure that is."""
+FEWEST = 30
+"""Values below which a mean's interval, or a share that was measured before, is not believed."""
 Numbers = Mapping[str, float | None]
 
 
@@ -31,6 +33,16 @@ class Asked:
     min_requests: int
     quality: bool
     """Whether answers had to be compared."""
+
+    @property
+    def concurrent(self) -> bool:
+        """Whether there is a baseline that had its requests at the same time."""
+        return self.evidence.concurrent and self.evidence.baseline is not None
+
+    @property
+    def baseline(self) -> Side:
+        """The other side; where there never was one, one that did nothing."""
+        return self.evidence.baseline or Side(revision="none")
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,7 +100,7 @@ def judge(evidence: Evidence, plan: Plan, look: Look) -> Judgement:
     asked = Asked(evidence, plan.gates, look, plan.min_requests, plan.quality)
     findings: dict[str, Finding] = {}
     for check in CHECKS:
-        needless = check.promised and not evidence.concurrent
+        needless = check.promised and not asked.concurrent
         if check.alike and not needless and gate_mix.differs(findings["mix"]):
             findings[check.name] = Finding("NOT JUDGED", "the mix of requests differs")
         else:

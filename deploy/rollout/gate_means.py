@@ -12,19 +12,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from deploy.rollout.evidence import Histogram, Side
-from deploy.rollout.finding import MATERIAL, Asked, Finding
+from deploy.rollout.finding import FEWEST, MATERIAL, Asked, Finding
 from deploy.rollout.statistics import Interval, between_parts, ratio_of_means
 
 _FAR = 100.0
-FEWEST = 30
-"""Values on each side, below which a mean's interval is not believed."""
 
 
 def slower(which: str, limit: Callable[[Asked], float], unit: str) -> Callable[[Asked], Finding]:
     """The mean is not greater by the gate's factor. Under the same load at the same time only."""
 
     def check(asked: Asked) -> Finding:
-        if not asked.evidence.concurrent:
+        if not asked.concurrent:
             return Finding("NOT JUDGED", "no baseline under the same load at the same time")
         return _judged(asked, _Means(which, limit(asked), unit, spells=True))
 
@@ -47,17 +45,19 @@ class _Means:
     spells: bool = False
     """Whether values of one engine are high or low together for a while."""
 
-    def of(self, side: Side | None) -> Histogram | None:
+    def of(self, side: Side) -> Histogram | None:
         """The histogram whose mean it is."""
-        found: Histogram | None = None if side is None else getattr(side, self.which)
+        found: Histogram | None = getattr(side, self.which)
         return found
 
 
 def _judged(asked: Asked, means: _Means) -> Finding:
-    canary, baseline = means.of(asked.evidence.canary), means.of(asked.evidence.baseline)
+    canary, baseline = means.of(asked.evidence.canary), means.of(asked.baseline)
     sizes = [0.0 if side is None else side.n for side in (canary, baseline)]
     if max(sizes) == 0:
         return Finding("NOT JUDGED", "neither side had any")
+    if not asked.concurrent and sizes[1] < FEWEST:
+        return Finding("NOT JUDGED", f"only {sizes[1]:g} values of the baseline's before to compare with")
     if canary is None or baseline is None or min(sizes) < FEWEST:
         few = {"n": sizes[0], "baseline_n": sizes[1]}
         return Finding("INCONCLUSIVE", f"{sizes[0]:g} and {sizes[1]:g} values; {FEWEST} are needed", few)
@@ -86,7 +86,7 @@ def _judged(asked: Asked, means: _Means) -> Finding:
 
 def _interval(asked: Asked, means: _Means, tail: float) -> Interval | None:
     """Of the factor: the wider of what single values and what parts of the window tell."""
-    canary, baseline = means.of(asked.evidence.canary), means.of(asked.evidence.baseline)
+    canary, baseline = means.of(asked.evidence.canary), means.of(asked.baseline)
     if canary is None or baseline is None:
         return None
     single = ratio_of_means(canary.moments(), baseline.moments(), tail)

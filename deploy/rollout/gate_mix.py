@@ -19,26 +19,24 @@ MATERIAL_DISTANCE = 0.1
 
 def requests(asked: Asked) -> Finding:
     """The canary had as many requests as the rollout wants of each step, and the baseline had some."""
-    evidence = asked.evidence
-    n, wanted = evidence.canary.n, max(1, asked.min_requests)
-    base = None if evidence.baseline is None else evidence.baseline.n
+    n, base, wanted = asked.evidence.canary.n, asked.baseline.n, max(1, asked.min_requests)
     numbers = {
         "n": float(n),
         "min_requests": float(wanted),
-        "baseline_n": None if base is None else float(base),
+        "baseline_n": float(base),
     }
     if n < wanted:
         return Finding("INCONCLUSIVE", f"{n} requests of {wanted} that are needed", numbers)
-    if evidence.concurrent and not base:
+    if asked.concurrent and base == 0:
         return Finding("INCONCLUSIVE", "the baseline had no request at the same time", numbers)
     return Finding("PASS", f"{n} requests, {wanted} are needed", numbers)
 
 
 def mix(asked: Asked) -> Finding:
     """Both sides were asked for the same kinds of things."""
-    canary, baseline = asked.evidence.canary, asked.evidence.baseline
-    if baseline is None:
-        return Finding("NOT JUDGED", "there is no baseline to compare with")
+    canary, baseline = asked.evidence.canary, asked.baseline
+    if baseline.n == 0 and not asked.concurrent:
+        return Finding("NOT JUDGED", "the baseline had no requests before to compare with")
     if canary.n == 0 or baseline.n == 0:
         return Finding("INCONCLUSIVE", "one side had no requests")
     for what, mine, theirs in (
@@ -53,7 +51,7 @@ def mix(asked: Asked) -> Finding:
         numbers = {"distance": apart, "by_chance": by_chance, "n": n, "baseline_n": m}
         if apart > max(MATERIAL_DISTANCE, by_chance):
             why = f"its {what} differ from the baseline's (distance {apart:.2g}), so they cannot be compared"
-            return Finding("INCONCLUSIVE" if asked.evidence.concurrent else "NOT JUDGED", why, numbers)
+            return Finding("INCONCLUSIVE" if asked.concurrent else "NOT JUDGED", why, numbers)
     return Finding("PASS", "both sides were asked for the same kinds of things")
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from deploy.rollout.evidence import Histogram, Side
-from deploy.rollout.finding import MATERIAL, Asked, Finding
+from deploy.rollout.finding import FEWEST, MATERIAL, Asked, Finding
 from deploy.rollout.statistics import Interval, between_parts, beyond_p, excess_p, most_difference, most_share
 
 Part = tuple[int, int]
@@ -32,6 +32,8 @@ class Shares:
     limit: float
     allowed: float | None = None
     """What was promised to be the most: above it no excess is too small to fail."""
+    alone: bool = True
+    """Whether none at all is what is held against where too little is known of the baseline before."""
     of: Callable[[Side], Part] | None = None
     """Where requests of one engine are slow together: the same of each part of the window."""
 
@@ -43,7 +45,7 @@ def errors(asked: Asked) -> Finding:
 
 def aborts(asked: Asked) -> Finding:
     """Requests whose client left first."""
-    return _ended(asked, asked.gates.aborts, "were left by their client", "client_gone")
+    return _ended(asked, asked.gates.aborts, "were left by their client", "client_gone", alone=False)
 
 
 def failed_tries(asked: Asked) -> Finding:
@@ -64,9 +66,6 @@ def missed(slo: str) -> Callable[[Asked], Finding]:
         if target is None:
             return Finding("NOT JUDGED", f"no objective for {slo}")
         allowed = 1 - target
-        baseline = asked.evidence.baseline
-        if baseline is None:
-            return Finding("NOT JUDGED", "there is no baseline to compare with")
 
         def part(side: Side) -> Part:
             return side.missed(slo)
@@ -76,7 +75,7 @@ def missed(slo: str) -> Callable[[Asked], Finding]:
             Shares(
                 f"missed the objective for {slo}",
                 part(asked.evidence.canary),
-                part(baseline),
+                part(asked.baseline),
                 asked.gates.missed,
                 allowed,
                 of=None if slo == "availability" else part,
@@ -94,10 +93,9 @@ def tail(which: str) -> Callable[[Asked], Finding]:
     """
 
     def check(asked: Asked) -> Finding:
-        evidence = asked.evidence
-        if not evidence.concurrent or evidence.baseline is None:
+        if not asked.concurrent:
             return Finding("NOT JUDGED", "no baseline under the same load at the same time")
-        canary, baseline = getattr(evidence.canary, which), getattr(evidence.baseline, which)
+        canary, baseline = getattr(asked.evidence.canary, which), getattr(asked.baseline, which)
         if canary is None or baseline is None or canary.bounds != baseline.bounds:
             return _absent(canary, baseline)
         bound = _tail_bound(canary, baseline)
@@ -106,7 +104,7 @@ def tail(which: str) -> Callable[[Asked], Finding]:
             told = getattr(side, which)
             return (0, 0) if told is None else (round(told.above(bound)), round(told.n))
 
-        both = part(evidence.canary), part(evidence.baseline)
+        both = part(asked.evidence.canary), part(asked.baseline)
         found = judged(asked, Shares(f"took over {bound:g} s", *both, limit=asked.gates.tail, of=part))
         p95s = {"p95_s": canary.quantile(0.95), "baseline_p95_s": baseline.quantile(0.95)}
         return replace(found, numbers={**found.numbers, **p95s})
@@ -116,9 +114,7 @@ def tail(which: str) -> Callable[[Asked], Finding]:
 
 def finish_reasons(asked: Asked) -> Finding:
     """Why answers ended: of each reason, as much more of it as less of it."""
-    canary, baseline = asked.evidence.canary, asked.evidence.baseline
-    if baseline is None:
-        return Finding("NOT JUDGED", "there is no baseline to compare with")
+    canary, baseline = asked.evidence.canary, asked.baseline
     reasons = sorted({*canary.finished, *baseline.finished} - {"abort"})
     if not reasons:
         return Finding("NOT JUDGED", "engines told no reasons")
@@ -133,7 +129,9 @@ def finish_reasons(asked: Asked) -> Finding:
             (f"ended otherwise than by {reason}", [n - k for n, k in zip(totals, hits, strict=True)]),
         ):
             mine, theirs = zip(counts, totals, strict=True)
-            findings.append(judged(asked, Shares(what, mine, theirs, asked.gates.finish_reasons)))
+            findings.append(
+                judged(asked, Shares(what, mine, theirs, asked.gates.finish_reasons, alone=False))
+            )
     return worst(findings)
 
 
@@ -142,19 +140,21 @@ def judged(asked: Asked, shares: Shares) -> Finding:
     (hits, n), (base_hits, base_n) = shares.canary, shares.baseline
     if n == 0 and base_n == 0:
         return Finding("NOT JUDGED", f"neither had requests that could have: {shares.what}")
-    if n == 0 or base_n == 0:
+    concurrent = asked.concurrent
+    if n == 0 or (base_n == 0 and concurrent):
         return Finding("INCONCLUSIVE", f"one side had no requests that could have: {shares.what}")
-    share, base = hits / n, base_hits / base_n
+    if not (concurrent or shares.alone) and base_n < FEWEST:
+        return Finding("NOT JUDGED", f"only {base_n} requests of the baseline's before to compare with")
+    share, base = hits / n, base_hits / max(1, base_n)
     numbers: dict[str, float | None] = {
         "hits": hits, "n": n, "baseline_hits": base_hits, "baseline_n": base_n, "limit": shares.limit,
     }  # fmt: skip
     why = f"{_percent(share)} of {n} {shares.what}, {_percent(base)} of {base_n} of the baseline's"
-    concurrent = asked.evidence.concurrent
     numbers["p"] = p = _p(shares, concurrent)
     broken = shares.allowed is not None and base <= shares.allowed < share
     spells = shares.of is not None
     sure = p < asked.look.fail_tail and (not spells or _between(asked, shares, asked.look.fail_tail)[0] > 0)
-    if sure and (broken or share - base > MATERIAL * shares.limit):
+    if sure and (broken or not concurrent or share - base > MATERIAL * shares.limit):
         return Finding("FAIL", f"{why}; by chance with p = {p:.2g}", numbers)
     if asked.look.pass_tail is None:
         return Finding("INCONCLUSIVE", f"{why}; too early to pass", numbers)
@@ -179,7 +179,7 @@ def _between(asked: Asked, shares: Shares, tail: float) -> Interval:
         (hits, n), (base_hits, base_n) = (
             map(sum, zip(*side, strict=True)) for side in zip(*parts, strict=True)
         )
-        if not asked.evidence.concurrent:
+        if not asked.concurrent:
             return hits / n - _before(shares) if n else None
         return hits / n - base_hits / base_n if n and base_n else None
 
@@ -199,7 +199,7 @@ def _p(shares: Shares, concurrent: bool) -> float:
 def _before(shares: Shares) -> float:
     """What the canary is held against where the baseline gets no requests any more."""
     hits, n = shares.baseline
-    return max(hits / n, shares.allowed or 0.0)
+    return max(hits / n if n >= FEWEST else 0.0, shares.allowed or 0.0)
 
 
 def _at_most(shares: Shares, chance: float, concurrent: bool) -> float:
@@ -209,15 +209,18 @@ def _at_most(shares: Shares, chance: float, concurrent: bool) -> float:
     return most_share(*shares.canary, chance) - _before(shares)
 
 
-def _ended(asked: Asked, limit: float, what: str, *outcomes: str) -> Finding:
-    return _of_sides(asked, lambda side: (side.ended(*outcomes), side.n), limit, f"requests {what}")
+def _ended(asked: Asked, limit: float, what: str, *outcomes: str, alone: bool = True) -> Finding:
+    def part(side: Side) -> Part:
+        return side.ended(*outcomes), side.n
+
+    return _of_sides(asked, part, limit, f"requests {what}", alone=alone)
 
 
-def _of_sides(asked: Asked, part: Callable[[Side], Part], limit: float, what: str) -> Finding:
-    baseline = asked.evidence.baseline
-    if baseline is None:
-        return Finding("NOT JUDGED", "there is no baseline to compare with")
-    return judged(asked, Shares(what, part(asked.evidence.canary), part(baseline), limit))
+def _of_sides(
+    asked: Asked, part: Callable[[Side], Part], limit: float, what: str, *, alone: bool = True
+) -> Finding:
+    mine, theirs = part(asked.evidence.canary), part(asked.baseline)
+    return judged(asked, Shares(what, mine, theirs, limit, alone=alone))
 
 
 def _tail_bound(canary: Histogram, baseline: Histogram) -> float:

@@ -65,7 +65,7 @@ def excess_p(hits: int, n: int, base_hits: int, base_n: int) -> float:
     for k in range(hits, min(n, total)):
         term *= (n - k) * (total - k) / ((k + 1) * (base_n - total + k + 1))
         found += term
-        if term < found * 1e-12:
+        if term <= found * 1e-12:
             break
     return min(1.0, found)
 
@@ -74,10 +74,14 @@ def beyond_p(hits: int, n: int, share: float) -> float:
     """P(so many hits or more of n), were each one with probability `share`: the exact binomial tail."""
     if n == 0 or hits <= n * share:
         return 1.0
-    logs = (
-        _log_choose(n, k) + k * math.log(share) + (n - k) * math.log1p(-share) for k in range(hits, n + 1)
-    )
-    return min(1.0, math.fsum(map(math.exp, logs)))
+    term = math.exp(_log_choose(n, hits) + hits * math.log(share) + (n - hits) * math.log1p(-share))
+    found = term
+    for k in range(hits, n):
+        term *= (n - k) / (k + 1) * share / (1 - share)
+        found += term
+        if term <= found * 1e-12:
+            break
+    return min(1.0, found)
 
 
 def most_share(hits: int, n: int, tail: float) -> float:

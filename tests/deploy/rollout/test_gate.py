@@ -73,6 +73,15 @@ def test_without_another_side_a_changed_mix_leaves_promises_to_judge() -> None:
     assert verdict(evidence(slow, concurrent=False)) == ("FAIL", ["missed_ttft"])
 
 
+def test_without_any_other_side_a_canary_is_judged_by_itself() -> None:
+    """As with the strategy replace: nothing was running any more, and before nobody looked."""
+    alone = replace(evidence(), baseline=None, concurrent=False)
+    assert verdict(alone) == ("PASS", [])
+    assert verdict(replace(alone, health=healthy(failures=1.0))) == ("FAIL", ["failures"])
+    failing = side(2000, requests={"/v1/completions|ok": 1900.0, "/v1/completions|timeout": 100.0})
+    assert verdict(replace(alone, canary=failing)) == ("FAIL", ["errors"])
+
+
 def test_an_early_look_can_fail_and_cannot_pass() -> None:
     assert judge(evidence(), PLAN, EARLY).verdict == "INCONCLUSIVE"
     assert judge(evidence(health=healthy(ready=0)), PLAN, EARLY).verdict == "FAIL"

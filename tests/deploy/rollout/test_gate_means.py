@@ -107,4 +107,13 @@ def test_answers_that_are_longer_or_shorter_fail(mean: float, answer: str) -> No
 
 def test_answers_lengths_are_compared_with_before_too() -> None:
     assert answer_tokens(asked(evidence(answers(240), concurrent=False))).answer == "FAIL"
-    assert answer_tokens(asked(replace(evidence(), baseline=None))).answer == "INCONCLUSIVE"
+
+
+def test_where_hardly_anything_was_answered_before_lengths_are_not_judged() -> None:
+    assert answer_tokens(asked(replace(evidence(), baseline=None))).answer == "NOT JUDGED"
+    few = side(20, revision="old")
+    found = answer_tokens(asked(evidence(baseline=few, concurrent=False)))
+    assert (found.answer, found.why) == (
+        "NOT JUDGED",
+        "only 20 values of the baseline's before to compare with",
+    )

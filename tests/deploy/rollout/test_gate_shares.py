@@ -132,7 +132,24 @@ def test_without_a_baseline_at_the_same_time_the_promise_counts() -> None:
 def test_without_a_baseline_at_the_same_time_errors_are_held_against_before() -> None:
     assert errors(asked(evidence(ended(2000, timeout=3), concurrent=False))).answer == "PASS"
     assert errors(asked(evidence(ended(2000, timeout=60), concurrent=False))).answer == "FAIL"
-    assert errors(asked(replace(evidence(), baseline=None))).answer == "NOT JUDGED"
+
+
+def test_where_hardly_anything_is_known_of_before_errors_are_held_against_none_at_all() -> None:
+    for before in (None, side(20, revision="old", requests={f"{PATH}|timeout": 20.0})):
+        alone = replace(evidence(), baseline=before, concurrent=False)
+        assert errors(asked(alone)).answer == "PASS"
+        assert errors(asked(replace(alone, canary=ended(2000, timeout=60)))).answer == "FAIL"
+        assert failed_tries(asked(replace(alone, canary=side(2000, failed_tries=100.0)))).answer == "FAIL"
+        slower = replace(evidence(slow(2000, 0.2), concurrent=False), baseline=before)
+        assert missed("ttft")(asked(slower)).answer == "FAIL"
+
+
+def test_where_hardly_anything_is_known_of_before_habits_of_clients_are_not_judged() -> None:
+    for before in (None, side(20, revision="old")):
+        alone = asked(replace(evidence(), baseline=before, concurrent=False))
+        assert aborts(alone).answer == "NOT JUDGED"
+        assert finish_reasons(alone).answer == "NOT JUDGED"
+        assert tail("tpot")(alone).answer == "NOT JUDGED"
 
 
 def test_the_tail_is_judged_at_the_bound_that_a_twentieth_is_slower_than() -> None:
@@ -172,6 +189,7 @@ def test_a_tail_needs_a_baseline_at_the_same_time() -> None:
         ({"stop": 1200.0, "length": 500.0, "repetition": 300.0}, "FAIL"),
         ({"stop": 1400.0, "length": 600.0, "abort": 900.0}, "PASS"),
         ({}, "INCONCLUSIVE"),
+        ({"abort": 50.0}, "INCONCLUSIVE"),
     ],
 )
 def test_answers_that_end_for_other_reasons_fail_in_either_direction(
@@ -181,5 +199,5 @@ def test_answers_that_end_for_other_reasons_fail_in_either_direction(
 
 
 def test_engines_that_tell_no_reasons_are_not_judged_by_them() -> None:
-    both = side(2000, finished={}), side(2000, finished={})
+    both = side(2000, finished={"abort": 9.0}), side(2000, finished={})
     assert finish_reasons(asked(evidence(*both))).answer == "NOT JUDGED"
