@@ -7,7 +7,7 @@ words.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from deploy.study.measures import BY_NAME, MEASURES, START_MEASURES, Seen
 from deploy.study.results import ArmResult, Figure, Missing, Ratio, Row, Tag
@@ -75,10 +75,18 @@ def rows_of(values: Sequence[Values]) -> tuple[Row, ...]:
     rows = []
     for each in values:
         measure, told = BY_NAME[each.measure], tuple(each.by_block.values())
-        interval = exact(told) if measure.exact else mean(told)
+        interval = _possible(exact(told) if measure.exact else mean(told), measure.unit)
         figure = _figure(interval, measure.unit, each.tag, each.cells)
         rows.append(Row(arm=each.arm, workload=each.workload, measure=each.measure, figure=figure, each=told))
     return tuple(rows)
+
+
+def _possible(interval: Interval, unit: str) -> Interval:
+    """Cut where no rate, time or share can be: what is cut off never held the truth."""
+    if interval.low is None or interval.high is None:
+        return interval
+    high = min(interval.high, 1.0) if unit == "ratio" else interval.high
+    return replace(interval, low=max(interval.low, 0.0), high=high)
 
 
 def ratios_of(design: Design, values: Sequence[Values]) -> tuple[Ratio, ...]:

@@ -59,6 +59,23 @@ def test_each_measure_has_the_mean_of_its_blocks_with_students_t(design):
     assert found.each == (10.0, 20.0, 30.0)
 
 
+def test_an_interval_ends_where_no_rate_and_no_share_can_be(design):
+    load = {1: (1.0, 0.9), 2: (9.0, 1.0), 3: (2.0, 1.0)}
+    told = [
+        replace(
+            each,
+            load={
+                "output_tokens_per_s": load[each.cell.block][0],
+                "goodput": {"ratio": load[each.cell.block][1]},
+            },
+        )
+        for each in seen(design)
+    ]
+    rows = rows_of(values_of(design, [], told))
+    assert row(rows, "plain", "output_tokens_per_s").figure.low == 0.0
+    assert row(rows, "plain", "goodput_ratio").figure.high == 1.0
+
+
 def test_a_number_leads_back_to_its_cells(design):
     found = row(rows_of(values_of(design, [], seen(design))), "fp8", "output_tokens_per_s")
     wanted = sorted((c for c in design.cells if c.arm == "fp8"), key=lambda c: c.block)
