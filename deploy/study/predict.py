@@ -127,7 +127,8 @@ def predictions(found: Found) -> tuple[Prediction, ...]:
 def _beside(found: Found, arm: Arm, over: Arm, workload: str | None, said: Said) -> Prediction | None:
     wanted = (arm.name, over.name, workload, said.measure)
     did = next((r for r in found.ratios if (r.arm, r.over, r.workload, r.measure) == wanted), None)
-    if did is None or did.figure.tag != "measured":
+    nothing = did is not None and said.ratio == did.figure.value == 1.0
+    if did is None or nothing or did.figure.tag != "measured":
         return None
     return _prediction(arm.name, over.name, workload, said, did.figure)
 

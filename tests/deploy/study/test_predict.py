@@ -42,6 +42,17 @@ def test_capacity_is_predicted_to_the_token_and_an_equal_count_has_held(tmp_path
     assert (one.tag, one.error_ratio) == ("projected", 0.0)
 
 
+def test_that_nothing_changes_and_nothing_did_is_not_told(tmp_path):
+    arms = {"plain": (PLAIN, 0), "ngram": (PLAIN, 4)}
+    values = {
+        ("plain", None, "kv_cache_tokens"): {1: 1000.0},
+        ("ngram", None, "kv_cache_tokens"): {1: 1000.0},
+    }
+    assert found(tmp_path, arms, values) == ()
+    values[("ngram", None, "kv_cache_tokens")] = {1: 900.0}
+    assert [one.held for one in found(tmp_path, arms, values)] == [False]
+
+
 def test_a_prediction_that_was_wrong_is_told_with_how_far(tmp_path):
     arms = {"plain": (PLAIN, 0), "fp8": (replace(PLAIN, kv_cache_tokens=2000, floors={}), 0)}
     values = {("plain", None, "kv_cache_tokens"): {1: 1000.0}, ("fp8", None, "kv_cache_tokens"): {1: 1500.0}}
