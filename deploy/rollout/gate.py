@@ -137,15 +137,6 @@ def next_look(state: State, plan: Plan, *, last_s: float | None, decided: int, n
     return look(tests=TESTS * total, decision=decided + 1 if passed > before else None)
 
 
-def needed_s(plan: Plan, requests_per_s: float) -> tuple[float | None, ...]:
-    """How long each step takes until it has enough requests; None: longer than its bake and wait together."""
-    times = (plan.min_requests / (requests_per_s * step.weight_ratio) for step in plan.steps)
-    return tuple(
-        max(time_s, step.bake_s) if time_s <= step.bake_s + plan.wait_s else None
-        for time_s, step in zip(times, plan.steps, strict=True)
-    )
-
-
 def _verdict(findings: Mapping[str, Finding], look: Look) -> Verdict:
     answers = {found.answer for found in findings.values()}
     if "FAIL" in answers:

@@ -8,9 +8,12 @@ is the engines' doing and judged as such.
 
 from __future__ import annotations
 
+import math
+
 from deploy.rollout.evidence import Histogram, Side
 from deploy.rollout.finding import Asked, Finding
 from deploy.rollout.statistics import distance, distance_by_chance
+from serving.config.units import format_duration
 
 BY_CHANCE = 0.001
 MATERIAL_DISTANCE = 0.1
@@ -26,7 +29,9 @@ def requests(asked: Asked) -> Finding:
         "baseline_n": float(base),
     }
     if n < wanted:
-        return Finding("INCONCLUSIVE", f"{n} requests of {wanted} that are needed", numbers)
+        rest_s = (wanted - n) * (asked.evidence.end_s - asked.evidence.start_s) / n if n else None
+        when = "" if rest_s is None else f"; at this rate the rest takes {format_duration(math.ceil(rest_s))}"
+        return Finding("INCONCLUSIVE", f"{n} requests of {wanted} that are needed{when}", numbers)
     if asked.concurrent and base == 0:
         return Finding("INCONCLUSIVE", "the baseline had no request at the same time", numbers)
     return Finding("PASS", f"{n} requests, {wanted} are needed", numbers)

@@ -16,6 +16,14 @@ def test_a_step_needs_its_requests(n: int, answer: str) -> None:
     assert (found.answer, found.numbers["n"]) == (answer, n)
 
 
+def test_how_long_it_will_take_is_told_in_time_to_change_the_step() -> None:
+    """37 requests in ten minutes: 563 more take 9,130 s."""
+    assert requests(asked(evidence(side(37)))).why == (
+        "37 requests of 600 that are needed; at this rate the rest takes 2 h 32 min"
+    )
+    assert requests(asked(evidence(side(0)))).why == "0 requests of 600 that are needed"
+
+
 def test_a_baseline_without_requests_is_no_comparison() -> None:
     alone = evidence(baseline=side(0, revision="old"))
     assert requests(asked(alone)).answer == "INCONCLUSIVE"
