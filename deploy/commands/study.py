@@ -14,6 +14,7 @@ from serving.console import Console
 from serving.errors import EXIT_OK, UsageError
 
 if TYPE_CHECKING:
+    from deploy.study.folder import StudyFolder
     from deploy.study.making import Made
     from deploy.study.reading import Study
     from deploy.study.results import Summary
@@ -80,7 +81,7 @@ def _run(args: argparse.Namespace, console: Console) -> int:
             console.say(line)
         console.say(f"folder: {folder.path}")
         code, summary = session.run(folder, made)
-    _show(summary, folder.path, console)
+    _show(summary, folder, console)
     return code
 
 
@@ -126,17 +127,18 @@ def _plan(made: Made, *, cells: bool = False) -> list[str]:
 def _report(args: argparse.Namespace, console: Console) -> int:
     from deploy.study.conclude import conclude
     from deploy.study.folder import StudyFolder
+    from deploy.study.report.writing import write_report
 
-    _show(conclude(StudyFolder(args.folder)), args.folder, console)
+    folder = StudyFolder(args.folder)
+    summary = conclude(folder)
+    write_report(folder)
+    _show(summary, folder, console)
     return EXIT_OK
 
 
-def _show(summary: Summary, folder: Path, console: Console) -> None:
-    from deploy.study.folder import StudyFolder
-    from deploy.study.report.writing import write_report
+def _show(summary: Summary, folder: StudyFolder, console: Console) -> None:
     from deploy.study.table import table
 
-    page = write_report(StudyFolder(folder))
     console.result(table(summary))
-    console.result(f"\nreport  {page}\nfiles   {folder}")
-    console.document({**asdict(summary), "folder": str(folder), "report": str(page)})
+    console.result(f"\nreport  {folder.report_path}\nfiles   {folder.path}")
+    console.document({**asdict(summary), "folder": str(folder.path), "report": str(folder.report_path)})

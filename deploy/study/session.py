@@ -1,7 +1,7 @@
 """One study from its file to its summary: what `teapot study run` and `teapot diagnose --verify` call.
 
-Owns: making or finding the folder, going on with one, remembering costs, and a summary however
-it ended. Knows nothing about command lines.
+Owns: making or finding the folder, going on with one, remembering costs, and that there are a summary and a
+page however it ended. Knows nothing about command lines.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from deploy.study.judge import Judge
 from deploy.study.making import Made, make_design
 from deploy.study.reading import Study, study_of
 from deploy.study.real import RealWorld
+from deploy.study.report.writing import write_report
 from deploy.study.results import Summary
 from deploy.study.rows import QUALITY, QUALITY_AGAIN, PlannedCell, PlannedStart
 from deploy.study.run import Marker, Runner
@@ -97,6 +98,7 @@ class Session:
             code = loop.run(run_until_signal(_Nothing(), self.console, work))
         finally:
             summary = conclude(folder)
+            write_report(folder)
         if code:
             return code, summary
         lost = [each for each in summary.missing if each.what != "arm"]

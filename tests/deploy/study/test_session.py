@@ -24,6 +24,7 @@ def test_a_study_ends_with_0_and_a_summary_in_its_folder(tmp_path):
     code, summary = one.run(folder, made)
     assert code == 0
     assert folder.summary() == summary
+    assert folder.report_path.exists()
 
 
 def test_something_that_is_missing_makes_it_a_3(tmp_path):
