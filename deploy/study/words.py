@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from deploy.study.measures import BY_NAME
-from deploy.study.results import Figure, Prediction, Ratio, Summary
+from deploy.study.results import ArmResult, Figure, Prediction, Ratio, Summary
 
 SPOKEN = (
     "output_tokens_per_s",
@@ -32,6 +32,7 @@ def words(summary: Summary) -> tuple[str, ...]:
         said += _capacity(summary, arm.name)
         for workload in summary.workloads:
             said += _speed(summary, arm.name, workload)
+            said += _step(summary, arm, workload)
         rows = [row for row in summary.quality if row.get("arm") == arm.name]
         said += [text for row in rows if (text := _quality(arm.name, row))]
     said += _batches(summary.predictions)
@@ -67,6 +68,15 @@ def _speed(summary: Summary, arm: str, workload: str) -> Iterator[str]:
     if accepted and length:
         told = f"{percent(accepted.figure)} of drafted tokens accepted"
         yield f"{arm} under {workload}: {told}, {length.figure.value:.2f} tokens a pass."
+
+
+def _step(summary: Summary, arm: ArmResult, workload: str) -> Iterator[str]:
+    """What an arm of a stack adds to the one that it stands on."""
+    wanted = (arm.name, arm.on, workload, "output_tokens_per_s")
+    for found in summary.ratios:
+        if arm.on != summary.control and (found.arm, found.over, found.workload, found.measure) == wanted:
+            told = f"{arm.name} under {workload}, over {arm.on} alone: output tokens/s {times(found.figure)}"
+            yield f"{told}{_verdict(found)}."
 
 
 def _verdict(found: Ratio) -> str:

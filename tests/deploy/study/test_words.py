@@ -34,6 +34,14 @@ def test_a_latency_that_did_not_change_is_not_spoken_of_and_one_that_did_is():
     )
 
 
+def test_an_arm_of_a_stack_tells_what_it_adds_to_the_arm_below_it():
+    one = summary()
+    arms = (*one.arms[:2], replace(one.arms[1], name="more", on="fp8"))
+    above = replace(one.ratios[1], arm="more", over="fp8", figure=figure(1.3, 1.2, 1.4))
+    said = words(replace(one, arms=arms, ratios=(*one.ratios, above)))
+    assert "more under chat, over fp8 alone: output tokens/s 1.30x [1.20, 1.40], better." in said
+
+
 def test_one_repeat_is_said_to_be_one():
     one = summary()
     told = [replace(r, figure=figure(1.1), better=None) for r in one.ratios if r.workload]
