@@ -6,32 +6,18 @@ Owns: the sub-commands, whose rollout is meant, and the exit codes. Knows nothin
 from __future__ import annotations
 
 import argparse
-import os
 import time
-from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 from deploy.commands.status import DEFAULT_ADMIN
-from deploy.marking import marking
 from deploy.rollout import asking, telling
 from deploy.rollout.client import Admin, Away
-from deploy.rollout.controller import Controller, Talk
-from deploy.rollout.entries import Replayed, begun, replay
-from deploy.rollout.hands import RealHands
-from deploy.rollout.journal import JOURNAL, LOCK, Busy, Journal, folder_of, latest, lock
-from deploy.rollout.machine import OVER, State
-from deploy.rollout.plan import Plan, plan_of
-from deploy.rollout.seen import baseline_of, read
-from deploy.rollout.watch import Watch
+from deploy.rollout.journal import LOCK, Busy, lock
+from deploy.rollout.session import begin, carry_out, last, rollouts_of, unfinished
 from deploy.signals import terminable
 from serving.config.load import load_deployment
-from serving.config.revisions import own_revision
-from serving.config.schema import Deployment
 from serving.console import Console
-from serving.engine.folders import data_folder
-from serving.errors import EXIT_FAILED, EXIT_OK, Failed, Interrupted, UsageError
-from serving.gateway.revisions import NAME
+from serving.errors import EXIT_FAILED, EXIT_OK, Failed
 
 HELP = "bring a new revision in under gates, or take it back"
 FOLLOW_S = 1.0
@@ -71,151 +57,60 @@ def _start(args: argparse.Namespace, console: Console) -> int:
     path = Path(args.file).absolute()
     deployment, _ = load_deployment(str(path), ())
     admin = Admin(args.admin)
-    plan = _plan(deployment, path, admin, args.name)
-    folder = _folder(plan.deployment)
-    with lock(folder):
-        found = _latest(folder)
-        if found is not None and found[1].state.name not in OVER:
-            journal, before = found
-            if before.plan.file != plan.file:
-                raise Failed(
-                    f"the rollout of {before.plan.file} is not over ({before.state.name})",
-                    where=str(journal.path),
-                    fix=f"go on with `teapot rollout start {before.plan.file}`, or `teapot rollout abort`",
-                )
-            console.say(f"going on with the rollout that began before, in {journal.path.parent}")
-            return _carry_out(journal, before, args, console)
-        journal = Journal(folder / f"{_stamp()}-{plan.canary}" / JOURNAL)
-        journal.append(begun(plan, at_s=time.time()))
-        return _carry_out(journal, Replayed(plan, State(since_s=time.time()), None), args, console)
-
-
-def _plan(deployment: Deployment, path: Path, admin: Admin, name: str | None) -> Plan:
-    """What is going to be done, by the file and by what runs. Raises: UsageError, Away."""
-    seen = read(admin.status())
-    if deployment.name != seen.deployment:
-        raise UsageError(
-            f"the file is of '{deployment.name}', and '{seen.deployment}' runs at {admin.url}",
-            where=f"{path}: name",
-            fix="give the file of the deployment that runs, or another --admin URL",
-        )
-    running = _running(_folder(seen.deployment), path)
-    if running is not None:
-        return running
-    baseline = baseline_of(seen)
-    named = own_revision(deployment) if deployment.revisions else None
-    canary = name or named or path.stem
-    if not NAME.fullmatch(canary) or (seen.row(canary) is not None and canary != baseline.name):
-        raise UsageError(
-            f"the new revision cannot be called '{canary}'",
-            where="--name",
-            fix="give a name of letters, digits, '.', '_' and '-' that no revision has",
-        )
-    plan = plan_of(deployment, str(path), canary=canary, baseline=baseline.name)
-    return replace(plan, baseline_file=baseline.file)
-
-
-def _running(folder: Path, path: Path) -> Plan | None:
-    """The plan of a rollout of the same file that was interrupted."""
-    found = _latest(folder)
-    if found is None or found[1].state.name in OVER or found[1].plan.file != str(path):
-        return None
-    return found[1].plan
-
-
-def _carry_out(journal: Journal, before: Replayed, args: argparse.Namespace, console: Console) -> int:
-    plan = before.plan
-    deployment, _ = load_deployment(plan.file, ())
-    marks = marking(deployment, Path(plan.file).parent, console.say)
-    revisions = (plan.baseline, plan.canary)
-    folder = journal.path.parent
-    controller = Controller(
-        plan,
-        before.state,
-        journal,
-        Admin(args.admin),
-        RealHands(console),
-        Watch.resumed(plan, journal, journal.lines()),
-        Talk(console.say, console.progress, lambda text: marks.verdict(text, *revisions)),
-        lambda: asking.take(folder),
-    )
-    console.say(f"journal: {journal.path}")
-    try:
-        with terminable():
-            code = controller.run()
-    except (KeyboardInterrupt, Interrupted):
-        console.say(
-            f"interrupted: it stays where it is ({controller.state.name}), and nobody watches it; "
-            f"go on: teapot rollout start {plan.file}; or take it back: teapot rollout abort"
-        )
-        raise
-    finally:
-        marks.close()
-    _conclude(controller.state, journal, plan, console)
-    return code
-
-
-def _conclude(state: State, journal: Journal, plan: Plan, console: Console) -> None:
-    lines = journal.lines()
-    looks = [line for line in lines if line["kind"] == "look"]
-    console.result("\n".join([*telling.shown(plan, lines), *(telling.table(looks[-1]) if looks else ())]))
-    console.document({"state": state.name, "why": state.why, "journal": str(journal.path)})
-    if state.name == "done":
-        console.say(f"the running process serves {plan.file} now; a restart must name it:")
-        console.say(f"  teapot serve {plan.file}")
-    elif state.name == "asking":
-        console.say(
-            "too little to tell: `teapot rollout promote` passes the step, `teapot rollout abort` goes back"
-        )
+    with lock(rollouts_of(deployment.name)), terminable():
+        return carry_out(begin(path, admin, args.name, console), admin, console)
 
 
 def _status(args: argparse.Namespace, console: Console) -> int:
-    folder = _folder(_whose(args))
-    told = 0
-    while True:
-        found = _latest(folder)
-        if found is None:
-            raise Failed("there never was a rollout of it here", where=str(folder))
-        journal, now = found
-        lines = journal.lines()
-        if args.follow:
-            rows = list(telling.shown(now.plan, lines))
-            for row in rows[told:]:
-                console.result(row)
-            told = len(rows)
-        if not args.follow or now.state.name in OVER:
-            break
-        time.sleep(FOLLOW_S)
+    folder = rollouts_of(_whose(args))
+    if args.follow:
+        _follow(folder, console)
+    found = last(folder)
+    if found is None:
+        raise Failed("there never was a rollout of it here", where=str(folder))
+    now = found.before
     if not args.follow:
-        console.result("\n".join(telling.shown(now.plan, lines)))
+        console.result("\n".join(telling.shown(now.plan, found.journal.lines())))
     if now.judgement is not None:
         console.result("\n".join(["the last look", *telling.table(now.judgement)]))
-    if now.state.name not in OVER and not _held(folder):
+    if not found.over and not _held(folder):
         console.say(
-            "nobody is carrying it out; go on: teapot rollout start "
-            f"{now.plan.file}; or take it back: teapot rollout abort"
+            f"nobody is carrying it out; go on: teapot rollout start {now.plan.file}; "
+            "or take it back: teapot rollout abort"
         )
     state = {"state": now.state.name, "step": now.state.step, "why": now.state.why}
-    console.document(
-        {**state, "plan": now.plan.to_json(), "look": now.judgement, "journal": str(journal.path)}
-    )
+    journal = str(found.journal.path)
+    console.document({**state, "plan": now.plan.to_json(), "look": now.judgement, "journal": journal})
     return EXIT_OK
+
+
+def _follow(folder: Path, console: Console) -> None:
+    """Show what happens as it happens, until it is over or nobody carries it out."""
+    told = 0
+    while (found := last(folder)) is not None:
+        rows = list(telling.shown(found.before.plan, found.journal.lines()))
+        for row in rows[told:]:
+            console.result(row)
+        told = len(rows)
+        if found.over or not _held(folder):
+            return
+        time.sleep(FOLLOW_S)
 
 
 def _ask(args: argparse.Namespace, console: Console) -> int:
     """Tell the process that carries it out; where there is none, be that process."""
-    folder = _folder(_whose(args))
+    folder = rollouts_of(_whose(args))
     try:
-        with lock(folder):
-            journal, now = _unfinished(folder)
-            asking.ask(journal.path.parent, args.what)
-            code = _carry_out(journal, now, args, console)
+        with lock(folder), terminable():
+            session = unfinished(folder)
+            asking.ask(session.folder, args.what)
+            code = carry_out(session, Admin(args.admin), console)
     except Busy:
-        journal, now = _unfinished(folder)
-        asking.ask(journal.path.parent, args.what)
-        while asking.waits(journal.path.parent):
+        session = unfinished(folder)
+        asking.ask(session.folder, args.what)
+        while asking.waits(session.folder):
             if not _held(folder):
-                asking.take_back(journal.path.parent)
+                asking.take_back(session.folder)
                 raise Failed(
                     "the process that carried it out has ended; ask again", where=str(folder)
                 ) from None
@@ -223,24 +118,6 @@ def _ask(args: argparse.Namespace, console: Console) -> int:
         console.say("the process that carries it out has taken it; see: teapot rollout status --follow")
         return EXIT_OK
     return EXIT_OK if args.what == "abort" and code == EXIT_FAILED else code
-
-
-def _unfinished(folder: Path) -> tuple[Journal, Replayed]:
-    found = _latest(folder)
-    if found is None or found[1].state.name in OVER:
-        raise Failed(
-            "no rollout is going on", where=str(folder), fix="begin one with `teapot rollout start FILE`"
-        )
-    return found
-
-
-def _latest(folder: Path) -> tuple[Journal, Replayed] | None:
-    newest = latest(folder)
-    if newest is None:
-        return None
-    journal = Journal(newest / JOURNAL)
-    found = replay(journal.lines())
-    return None if found is None else (journal, found)
 
 
 def _whose(args: argparse.Namespace) -> str:
@@ -262,11 +139,3 @@ def _held(folder: Path) -> bool:
     except (OSError, ValueError):
         return False
     return Path(f"/proc/{pid}").exists()
-
-
-def _folder(deployment: str) -> Path:
-    return folder_of(data_folder(os.environ, Path.home()).make().root, deployment)
-
-
-def _stamp() -> str:
-    return datetime.now(UTC).strftime("%Y%m%d-%H%M%S")

@@ -1,0 +1,169 @@
+"""A rollout from a file: begun, or gone on with, by one process at a time.
+
+Owns: which rollout is meant, where its journal is, who it is carried out with, and what is said at its end.
+Knows nothing about command lines or signals.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from deploy.marking import marking
+from deploy.rollout import asking, telling
+from deploy.rollout.client import Admin
+from deploy.rollout.controller import Controller, Talk
+from deploy.rollout.entries import Replayed, begun, replay
+from deploy.rollout.hands import RealHands
+from deploy.rollout.journal import JOURNAL, Journal, folder_of, latest
+from deploy.rollout.machine import OVER, State
+from deploy.rollout.plan import Plan, plan_of
+from deploy.rollout.seen import baseline_of, read
+from deploy.rollout.watch import Watch
+from serving.config.load import load_deployment
+from serving.config.revisions import own_revision
+from serving.config.schema import Deployment
+from serving.console import Console
+from serving.engine.folders import data_folder
+from serving.errors import Failed, Interrupted, UsageError
+from serving.gateway.revisions import NAME
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One rollout's journal, and where it ends by now."""
+
+    journal: Journal
+    before: Replayed
+
+    @property
+    def folder(self) -> Path:
+        """The rollout's own."""
+        return self.journal.path.parent
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing follows."""
+        return self.before.state.name in OVER
+
+
+def rollouts_of(deployment: str) -> Path:
+    """The folder of a deployment's rollouts."""
+    return folder_of(data_folder(os.environ, Path.home()).make().root, deployment)
+
+
+def last(folder: Path) -> Session | None:
+    """The newest rollout in a deployment's folder; None: there never was one."""
+    newest = latest(folder)
+    if newest is None:
+        return None
+    journal = Journal(newest / JOURNAL)
+    found = replay(journal.lines())
+    return None if found is None else Session(journal, found)
+
+
+def unfinished(folder: Path) -> Session:
+    """The rollout that is going on. Raises: Failed where there is none."""
+    found = last(folder)
+    if found is None or found.over:
+        raise Failed(
+            "no rollout is going on", where=str(folder), fix="begin one with `teapot rollout start FILE`"
+        )
+    return found
+
+
+def begin(path: Path, admin: Admin, name: str | None, console: Console) -> Session:
+    """Begin the rollout of a file, or go on with the same one. The caller holds the lock.
+
+    Raises: UsageError, Away; Failed where another one is not over.
+    """
+    deployment, _ = load_deployment(str(path), ())
+    folder = rollouts_of(deployment.name)
+    found = last(folder)
+    if found is not None and not found.over:
+        if found.before.plan.file != str(path):
+            raise Failed(
+                f"the rollout of {found.before.plan.file} is not over ({found.before.state.name})",
+                where=str(found.journal.path),
+                fix=f"go on: `teapot rollout start {found.before.plan.file}`; or `teapot rollout abort`",
+            )
+        console.say(f"going on with the rollout that began before, in {found.folder}")
+        return found
+    plan = planned(deployment, path, admin, name)
+    now_s = time.time()
+    stamp = datetime.fromtimestamp(now_s, UTC).strftime("%Y%m%d-%H%M%S")
+    journal = Journal(folder / f"{stamp}-{plan.canary}" / JOURNAL)
+    journal.append(begun(plan, at_s=now_s))
+    return Session(journal, Replayed(plan, State(since_s=now_s), None, None))
+
+
+def planned(deployment: Deployment, path: Path, admin: Admin, name: str | None) -> Plan:
+    """What is going to be done, by the file and by what runs. Raises: UsageError, Away."""
+    seen = read(admin.status())
+    if deployment.name != seen.deployment:
+        raise UsageError(
+            f"the file is of '{deployment.name}', and '{seen.deployment}' runs at {admin.url}",
+            where=f"{path}: name",
+            fix="give the file of the deployment that runs, or another --admin URL",
+        )
+    baseline = baseline_of(seen)
+    named = own_revision(deployment) if deployment.revisions else None
+    canary = name or named or path.stem
+    taken = canary in seen.weights and canary != baseline.name
+    if not NAME.fullmatch(canary) or taken or (seen.row(canary) is not None and canary != baseline.name):
+        raise UsageError(
+            f"the new revision cannot be called '{canary}'",
+            where="--name",
+            fix="give a name of letters, digits, '.', '_' and '-' that no revision has",
+        )
+    plan = plan_of(deployment, str(path), canary=canary, baseline=baseline.name)
+    return replace(plan, baseline_file=baseline.file)
+
+
+def carry_out(
+    session: Session, admin: Admin, console: Console, sleep: Callable[[float], None] = time.sleep
+) -> int:
+    """Go on with it until it is over or asks; returns the exit code. The caller holds the lock."""
+    plan, journal = session.before.plan, session.journal
+    deployment, _ = load_deployment(plan.file, ())
+    revisions = (plan.baseline, plan.canary)
+    console.say(f"journal: {journal.path}")
+    with closing(marking(deployment, Path(plan.file).parent, console.say)) as marks:
+        controller = Controller(
+            plan,
+            session.before.state,
+            journal,
+            admin,
+            RealHands(console),
+            Watch.resumed(plan, journal, journal.lines()),
+            Talk(console.say, console.progress, lambda text: marks.verdict(text, *revisions)),
+            lambda: asking.take(session.folder),
+            sleep=sleep,
+        )
+        try:
+            code = controller.run()
+        except (KeyboardInterrupt, Interrupted):
+            console.say(
+                f"interrupted: it stays where it is ({controller.state.name}), and nobody watches it; "
+                f"go on: teapot rollout start {plan.file}; or take it back: teapot rollout abort"
+            )
+            raise
+    _conclude(controller.state, journal, plan, console)
+    return code
+
+
+def _conclude(state: State, journal: Journal, plan: Plan, console: Console) -> None:
+    lines = journal.lines()
+    looks = [line for line in lines if line["kind"] == "look"]
+    console.result("\n".join([*telling.shown(plan, lines), *(telling.table(looks[-1]) if looks else ())]))
+    console.document({"state": state.name, "why": state.why, "journal": str(journal.path)})
+    if state.name == "done":
+        console.say(f"the running process serves {plan.file} now; a restart must name it:")
+        console.say(f"  teapot serve {plan.file}")
+    elif state.name == "asking":
+        console.say("too little to tell: `teapot rollout promote` passes the step, `... abort` goes back")
