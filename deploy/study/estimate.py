@@ -105,7 +105,7 @@ def load_s(workload: Workload, device: Device) -> float:
         whole = waves * (answer * STEP_S[device] + slots * prompt / PROMPT_TOKENS_PER_S[device])
         return warm + (whole if arrival.duration is None else min(whole, arrival.duration + one))
     if isinstance(arrival, Stages):
-        return warm + arrival.duration + one
+        return warm + sum(stage.duration for stage in arrival.stages) + one
     if arrival.duration is not None:
         return warm + arrival.duration + one
     if isinstance(arrival, TraceTimes | Closed) or arrival.requests is None:

@@ -195,4 +195,7 @@ START_MEASURES: tuple[StartMeasure, ...] = (
     StartMeasure("start_s", "start", "s", "lower", lambda row: row.took_s, "until ready, modes proven"),
 )  # fmt: skip
 
-BY_NAME: Mapping[str, Measure | StartMeasure] = {row.name: row for row in (*MEASURES, *START_MEASURES)}
+BY_NAME: Mapping[str, Measure | StartMeasure] = {
+    **{row.name: row for row in MEASURES},
+    **{row.name: row for row in START_MEASURES},
+}

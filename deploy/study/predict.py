@@ -177,7 +177,7 @@ def _batches(found: Found) -> Iterator[Prediction]:
 def _alike(design: Design, one: str, other: str) -> bool:
     """Whether two workloads differ in how many users there are, and in nothing else that counts."""
     mine, theirs = design.workloads[one], design.workloads[other]
-    return mine["prompts"] == theirs["prompts"] and mine["endpoint"] == theirs["endpoint"]
+    return all(mine[key] == theirs[key] for key in ("prompts", "endpoint"))
 
 
 def _floors(arm: Arm, workload: str | None) -> Floors | None:

@@ -32,10 +32,11 @@ TAIL_LINES = 40
 _GIB = 1024**3
 
 
-class _Said(io.TextIOBase):
+class _Said(io.StringIO):
     """A stream whose lines are handed on."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
+        super().__init__()
         self._say = say
 
     def write(self, text: str) -> int:

@@ -13,6 +13,7 @@ from typing import Any, Literal
 SUMMARY_SCHEMA = 1
 LEVEL = 0.95
 Tag = Literal["measured", "projected", "calibrated"]
+ArmState = Literal["done", "partly", "failed", "ruled out", "not reached"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +88,7 @@ class ArmResult:
     """What became of an arm."""
 
     name: str
-    state: Literal["done", "partly", "failed", "ruled out", "not reached"]
+    state: ArmState
     reason: str | None = None
     model: str
     labels: Mapping[str, str] = field(default_factory=dict)

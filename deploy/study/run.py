@@ -14,8 +14,9 @@ import shutil
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
+from deploy.running import first_of
 from deploy.study import journal
 from deploy.study.estimate import Pace, Remaining
 from deploy.study.folder import StudyFolder
@@ -146,7 +147,7 @@ class Runner:
 
     async def _cells(self, up: Up, cells: Sequence[PlannedCell]) -> float:
         """Seconds that the cells took. Ends early where the engine has."""
-        ended = asyncio.ensure_future(up.ended())
+        ended = asyncio.create_task(up.ended())
         began = self.times.monotonic()
         try:
             for cell in cells:
@@ -161,7 +162,7 @@ class Runner:
             await asyncio.gather(ended, return_exceptions=True)
         return self.times.monotonic() - began
 
-    async def _cell(self, up: Up, cell: PlannedCell, ended: asyncio.Future[Failed]) -> None:
+    async def _cell(self, up: Up, cell: PlannedCell, ended: asyncio.Task[Failed]) -> None:
         self.folder.set_aside(cell)
         self.folder.cell_folder(cell).mkdir(parents=True)
         self.mark("cell", f"{cell.arm} · {cell.workload} · block {cell.block}")
@@ -207,11 +208,11 @@ class Runner:
                 raise Failed(f"its engine was not back within {format_duration(BACK_WITHIN_S)}")
             await asyncio.sleep(POLL_S)
 
-    async def _unless(self, ended: asyncio.Future[Failed], work: Coroutine[object, object, None]) -> None:
+    async def _unless(self, ended: asyncio.Task[Failed], work: Coroutine[Any, Any, None]) -> None:
         """Do the work, unless the engine ends before. Raises: what the work raises, Failed."""
-        doing = asyncio.ensure_future(work)
+        doing = asyncio.create_task(work)
         try:
-            await asyncio.wait([doing, ended], return_when=asyncio.FIRST_COMPLETED)
+            await first_of(doing, ended)
             if not doing.done():
                 raise ended.result()
             doing.result()

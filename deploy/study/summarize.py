@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from deploy.study.measures import BY_NAME, MEASURES, START_MEASURES, Seen
-from deploy.study.results import ArmResult, Figure, Missing, Ratio, Row, Tag
+from deploy.study.results import ArmResult, ArmState, Figure, Missing, Ratio, Row, Tag
 from deploy.study.rows import Arm, CellRow, Design, StartRow
 from deploy.study.statistics import Interval, exact, mean, paired, ratio
 
@@ -107,7 +107,8 @@ def _ratio(each: Values, other: Values, *, paired_in_time: bool) -> Ratio | None
     if measure.exact and each.workload is None:
         top, bottom = exact(tuple(each.by_block.values())), exact(tuple(other.by_block.values()))
         counted = top.low == top.high is not None and bottom.low == bottom.high is not None and bottom.value
-        found = Interval(*[top.value / bottom.value] * 3, min(top.n, bottom.n)) if counted else None
+        times = top.value / bottom.value if counted else 0.0
+        found = Interval(times, times, times, min(top.n, bottom.n)) if counted else None
     else:
         found = ratio(paired(each.by_block, other.by_block))
     if found is None:
@@ -153,7 +154,8 @@ def _arm(design: Design, arm: Arm, starts: Sequence[StartRow], cells: Sequence[C
     tried = [row for row in cells if row.arm == arm.name]
     done = [row for row in tried if row.state == "done"]
     up = [row for row in lives if row.state != "failed"]
-    reason = arm.ruled_out or next((row.error for row in (*lives, *tried) if row.error), None)
+    errors = [*(row.error for row in lives), *(row.error for row in tried)]
+    reason = arm.ruled_out or next((error for error in errors if error), None)
     return ArmResult(
         name=arm.name,
         state=_state(arm, started=bool(lives), done=len(done), planned=len(planned)),
@@ -172,7 +174,7 @@ def _arm(design: Design, arm: Arm, starts: Sequence[StartRow], cells: Sequence[C
     )
 
 
-def _state(arm: Arm, *, started: bool, done: int, planned: int) -> str:
+def _state(arm: Arm, *, started: bool, done: int, planned: int) -> ArmState:
     if arm.ruled_out is not None:
         return "ruled out"
     if done == planned:

@@ -7,7 +7,7 @@ scripted ones. Knows nothing about engines (`real`).
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -33,7 +33,7 @@ class Up:
     kv_cache_tokens: int | None = None
     kv_cache_bytes: int | None = None
     logs: tuple[str, ...] = ()
-    ended: Callable[[], Awaitable[Failed]]
+    ended: Callable[[], Coroutine[Any, Any, Failed]]
     """Returns when and why it cannot serve any more."""
     ready: Callable[[], bool] = lambda: True
     """Whether it takes requests now: not while an engine that failed is started again."""

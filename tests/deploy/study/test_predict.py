@@ -19,7 +19,7 @@ PLAIN = Planned(
 
 def found(tmp_path, arms, values, **changes):
     """Arms with planned figures, and values by (arm, workload, measure)."""
-    fragments = {name: {} for name in arms}
+    fragments: dict[str, dict[str, str]] = {name: {} for name in arms}
     design = made(tmp_path, arms=fragments, **changes)[1].design
     design = replace(
         design,
