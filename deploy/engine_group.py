@@ -22,6 +22,7 @@ from serving.config.units import format_duration
 from serving.console import Console
 from serving.engine.attestation import attest
 from serving.engine.guardian import Guardian
+from serving.engine.memory import resident_bytes
 from serving.engine.observe import cache_config
 from serving.engine.process import Stopped
 from serving.engine.stages import StartStage
@@ -38,6 +39,7 @@ from serving.modes.mode import Verdict
 LOOK_S = 0.05
 NO_MORE_COME_S = 0.1
 """After engines are out of the routing, until the gateway's workers know and have told what they have."""
+MEMORY_EVERY_S = 10.0
 _BACKEND_STATES: dict[EngineState, BackendState] = {
     EngineState.DRAINING: "draining",
     EngineState.CRASHED: "down",
@@ -122,7 +124,11 @@ class EngineGroup:
 
     async def keep(self) -> Failed:
         """Keep the engines up, until none is left that could serve; returns why."""
-        return await self.supervisor.keep()
+        watching = asyncio.create_task(self._watch_memory())
+        try:
+            return await self.supervisor.keep()
+        finally:
+            watching.cancel()
 
     def leave(self) -> None:
         """Take no new requests any more."""
@@ -220,6 +226,15 @@ class EngineGroup:
                 "ready" if engine.name in serving else _BACKEND_STATES.get(engine.state, "starting")
             )
 
+    async def _watch_memory(self) -> None:
+        """Have each backend know what its engine has in memory."""
+        while True:
+            for engine in self.supervisor.engines:
+                # In a thread: /proc of a busy machine takes longer than a token may wait.
+                found = await asyncio.to_thread(_memory, engine)
+                self._backends[engine.name].memory_bytes = found
+            await asyncio.sleep(MEMORY_EVERY_S)
+
     def _tell(self, state: RevisionState) -> None:
         self.told.state = state
         self.around.gateway.state.tell(self.revision, self.told)
@@ -249,3 +264,7 @@ class EngineGroup:
 
     def _width(self) -> int:
         return max(len(engine.spec.name) for engine in self.prepared.engines)
+
+
+def _memory(engine: SupervisedEngine) -> int | None:
+    return resident_bytes(process.pid for process in engine.processes())

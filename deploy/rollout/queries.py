@@ -93,10 +93,7 @@ COUNTS: tuple[Count, ...] = (
     *_histogram("asked_tokens", vllm("request_max_tokens"), "asked_length", ANSWERING),
     Count(key="failures", metric=own("engine_failures"), sli="engine_failures"),
     Count(key="ready", metric=own("gateway_backend_ready"), sli="ready"),
-    Count(
-        key="memory", metric=vllm("process_memory"), keep=("instance",), matchers=('job="engine"',),
-        how="max",
-    ),
+    Count(key="memory", metric=own("engine_memory"), keep=("backend",), how="max"),
     Count(key="targets", metric=own("slo_target"), keep=("slo",), of_revision=False, how="min"),
 )  # fmt: skip
 

@@ -68,7 +68,7 @@ class FromPrometheus:
             step_s=(end_s - start_s) / POINTS,
         )
         return {
-            series.labels.get("instance", ""): tuple(value for _, value in series.finite())
+            series.labels.get("backend", ""): tuple(value for _, value in series.finite())
             for series in found
         }
 

@@ -30,6 +30,8 @@ class Backend:
     """Why it is not ready, where that is known."""
     failures: int = 0
     """How often its engine crashed, hung or could not be proven."""
+    memory_bytes: int | None = None
+    """What its engine's processes had resident when they were last looked at."""
 
     def serving(self) -> Counted:
         """Count a request as in flight for as long as the block runs, however it ends."""

@@ -176,6 +176,8 @@ class _Now(Collector):
         revisions = self._state.backends.revisions()
         yield _gauge("gateway_revision_weight", [((r.name,), r.weight) for r in revisions])
         yield _count("engine_failures", [(labels, b.failures) for labels, b in backends])
+        memory = [(labels, b.memory_bytes) for labels, b in backends if b.memory_bytes is not None]
+        yield _gauge("engine_memory", memory)
         objectives = self._metrics.objectives
         yield _gauge("slo_threshold", [((slo,), s) for slo, s in objectives.thresholds_s().items()])
         yield _gauge("slo_target", [((slo,), share) for slo, share in objectives.targets().items()])

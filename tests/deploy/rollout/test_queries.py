@@ -74,8 +74,9 @@ EXPOSED = (
     told(FINISHED, 3, finished_reason="stop", role="any", instance="b"),
     told(FINISHED, 8, finished_reason="length", role="prefill", instance="c"),
     Sample({"__name__": "teapot_slo_target_ratio", "deployment": "d", "slo": "ttft"}, 0.0, 0.99),
-    told("process_resident_memory_bytes", 100, job="engine", instance="a"),
-    told("process_resident_memory_bytes", 50, job="gateway", instance="g"),
+    told("teapot_engine_memory_bytes", 100, role="any", backend="a"),
+    Sample({"__name__": "teapot_engine_memory_bytes", "deployment": "d", "revision": "main",
+            "backend": "g"}, 0.0, 50.0),
     told("teapot_gateway_backend_ready", 1, role="any", backend="a"),
     told("teapot_gateway_backend_ready", 0, role="any", backend="b"),
 )  # fmt: skip
@@ -139,7 +140,6 @@ def test_a_real_engines_exposition_tells_lengths_and_reasons() -> None:
     assert counts["prompt_tokens_bucket"]["100.0"] == 2.0
     assert counts["answer_tokens_bucket"]["50.0"] == 1.0
     assert counts["asked_tokens_bucket"]["+Inf"] == 42.0
-    assert counts["memory"] == {"http://e": 784035840.0}
 
 
 def test_a_matcher_that_cannot_be_read_is_a_mistake_of_ours() -> None:
