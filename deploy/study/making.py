@@ -32,10 +32,10 @@ class Made:
     pace: Pace
 
 
-def make_design(study: Study, judge: Judge, costs: Costs) -> Made:
+def make_design(study: Study, judge: Judge, costs: Costs, *, within_budget: bool = True) -> Made:
     """Decide all that is decided before the first start.
 
-    Raises: UsageError where the control cannot run, or the budget is too small.
+    Raises: UsageError where the control cannot run, or (`within_budget`) the budget is too small.
     """
     arms = tuple(judge.arm(read, study.workloads) for read in study.arms)
     _needs_control(study, arms)
@@ -56,7 +56,7 @@ def make_design(study: Study, judge: Judge, costs: Costs) -> Made:
     }
     known = pace(keys, study.workloads, costs, quality=file.quality)
     thought = estimate(starts, known)
-    if file.budget is not None and thought.total_s > file.budget:
+    if within_budget and file.budget is not None and thought.total_s > file.budget:
         what = (
             f"the study takes about {format_duration(thought.total_s)}"
             f" and its budget is {format_duration(file.budget)}"

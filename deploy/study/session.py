@@ -49,9 +49,9 @@ class Session:
         """What this machine remembers of costs."""
         return History(self.judge.folder.state / "studies.jsonl")
 
-    def made(self) -> Made:
+    def made(self, *, within_budget: bool = True) -> Made:
         """The design. Raises: UsageError."""
-        return make_design(self.study, self.judge, self.history.costs())
+        return make_design(self.study, self.judge, self.history.costs(), within_budget=within_budget)
 
     def begin(self, out: Path) -> tuple[StudyFolder, Made]:
         """Design it, and make its folder. Raises: TeapotError."""
@@ -70,7 +70,8 @@ class Session:
                 where=str(out),
                 fix="undo the change of the file, or give another --out",
             )
-        return folder, Made(design, self.made().pace)
+        # A part of the work is done, so whether the whole would fit is no question any more.
+        return folder, Made(design, self.made(within_budget=False).pace)
 
     def run(self, folder: StudyFolder, made: Made) -> tuple[int, Summary]:
         """Run what is not done, and conclude; the exit code is 0, 3 (something is missing or not valid) or a
