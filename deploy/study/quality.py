@@ -9,6 +9,7 @@ about what the numbers mean (`quality_compare.py`) or what is in them (`quality_
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
@@ -94,6 +95,8 @@ class _Engine:
                     nll.append(-value)
         if not nll:
             raise self._failed(f"no token of document '{document.name}' has a log-probability")
+        if not all(map(math.isfinite, nll)):
+            raise self._failed(f"log-probabilities of document '{document.name}' are not numbers")
         return DocumentScore(document.name, len(pieces), tokens_sha256(names), tuple(nll))
 
     async def answer(self, name: str, prompt: str, tokens: int) -> Answer:

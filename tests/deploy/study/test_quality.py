@@ -92,6 +92,13 @@ async def test_a_document_of_one_token_cannot_be_scored(engine):
         await measure(engine.url, "scripted", key="the-key", plan=plan)
 
 
+async def test_a_likelihood_that_is_no_number_is_not_averaged(engine):
+    broken = {"tokens": ["a", "b"], "token_logprobs": [None, math.nan]}
+    engine.define(json_answer("broken", {"choices": [{"index": 0, "text": "", "logprobs": broken}]}))
+    with pytest.raises(Failed, match="document 'long' are not numbers"):
+        await measure(engine.url, "broken", key="the-key", plan=PLAN)
+
+
 async def test_an_address_where_nobody_listens_is_said_so():
     with pytest.raises(Failed, match="cannot be asked"):
         await measure("http://127.0.0.1:1", "scripted", plan=PLAN)
