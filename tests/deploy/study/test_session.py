@@ -56,14 +56,14 @@ def test_going_on_with_what_is_done_starts_nothing(tmp_path):
 
 
 def test_going_on_is_not_refused_where_starts_turned_out_slower_than_the_budget_allows(tmp_path):
-    one = session(tmp_path, budget="9min")
+    one = session(tmp_path, budget="15min")
     one.begin(tmp_path / "out")
     for arm in one.study.arms:
         key = start_key(arm.deployment, "cpu")
         one.history.start(key, 600.0)
-    with pytest.raises(UsageError, match="its budget is 9 min"):
+    with pytest.raises(UsageError, match="its budget is 15 min"):
         one.made()
-    assert one.resume(tmp_path / "out")[1].design.budget_s == 540.0
+    assert one.resume(tmp_path / "out")[1].design.budget_s == 900.0
 
 
 def test_going_on_with_another_study_is_refused(tmp_path):
