@@ -100,10 +100,11 @@ def room(plan: Plan, evidence: Evidence) -> int:
 def _grown(before: Plan, after: Plan, evidence: Evidence) -> float:
     """By how much more requests run at once: as the room for them grows, and at most all that there are."""
     now, held = evidence.running_mean or 0.0, room(before, evidence)
-    if now <= 0 or held <= 0:
+    then = room(after, evidence)
+    if now <= 0 or held <= 0 or then == held:
         return 1.0
     wanted = now + (evidence.waiting_mean or 0.0)
-    return min(wanted, now * room(after, evidence) / held) / now
+    return min(wanted, now * then / held) / now
 
 
 def _kv_tokens(before: Plan, after: Plan) -> Gain | None:

@@ -116,7 +116,8 @@ def _lever(number: int, each: Ranked, whole: Diagnosis) -> Iterator[str]:
         yield from _under(f"not {'now' if whole.next is None else 'first'}: {each.why_not_first}")
     for gain in each.gains:
         yield from _under(f"predicted: {gain_words(gain)} ({gain.how})")
-    yield from (f"      measured here: {words}" for words in whole.tried.get(each.lever.id, ()))
+    for words in whole.tried.get(each.lever.id, ()):
+        yield from _under(f"measured here: {words}")
     if not each.gains and first:
         yield "      no prediction: --verify measures it"
     yield f"      risk: {each.lever.risk}"

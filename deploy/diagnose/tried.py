@@ -15,6 +15,8 @@ from deploy.diagnose.predict import NAMES, OUTPUT, TPOT
 from serving.errors import Failed, UsageError
 
 FILE = "calibration.jsonl"
+WIDE = 1.5
+"""An interval whose ends are further apart, one over the other, overlaps with nearly every prediction."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,11 +43,17 @@ class Trial:
 
     @property
     def held(self) -> bool | None:
-        """Whether the prediction and the measurement overlap; None where nothing was predicted."""
+        """Whether the prediction and the measured interval overlap.
+
+        None where nothing was predicted, or where the interval is too wide (or there is none) to decide.
+        """
         if self.predicted_low is None or self.predicted_high is None:
             return None
-        low, high = self.measured_low or self.measured, self.measured_high or self.measured
-        return low <= self.predicted_high and self.predicted_low <= high
+        if self.measured_low is None or self.measured_high is None:
+            return None
+        if self.measured_high < self.predicted_low or self.predicted_high < self.measured_low:
+            return False
+        return True if self.measured_high <= WIDE * self.measured_low else None
 
     def words(self) -> str:
         """For people."""
@@ -62,7 +70,7 @@ class Trial:
         return f"{NAMES.get(self.measure, self.measure)} {self.measured:.2f}x{interval}{predicted}"
 
 
-_HELD = {True: "which held", False: "which was wrong", None: "?"}
+_HELD = {True: "which held", False: "which was wrong", None: "which so few repeats do not decide"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,6 +103,12 @@ def test_more_room_than_requests_want_gains_no_more_than_they_want() -> None:
     assert gain.high < 7.5 / 6
 
 
+def test_where_the_room_stays_the_batch_stays() -> None:
+    # 6.4 requests times a ratio of one: not a rounding error more.
+    after = plan_of(TIGHT, "modes: [{kind: quantized_weights, format: fp8_per_block}]")
+    assert set(by_measure(effects(plan_of(TIGHT), after, replace(SEEN, running_mean=6.43771)))) == {TPOT}
+
+
 def test_a_change_that_changes_nothing_predicts_nothing() -> None:
     assert effects(plan_of(TIGHT), plan_of(TIGHT), SEEN) == ()
 

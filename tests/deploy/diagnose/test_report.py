@@ -31,7 +31,9 @@ def said(known: Known | None = None) -> str:
 def planned_text() -> str:
     sizes = "engine: {device: cpu, max_num_seqs: %d, kv_cache_memory: 460MiB}"
     plans = [make_plan(ask_of(sizes % seats, bandwidth=10.0, flops=1000.0), overheads()) for seats in (8, 16)]
-    tried = {"seats": ("output tokens/s 1.40x [1.31, 1.50]; predicted 1.20x to 1.60x, which held",)}
+    tried = {
+        "seats": ("output tokens/s 1.40x [1.31, 1.50]; predicted 1.20x to 1.60x, which held (2026-11-29)",)
+    }
     return said(Known(planned=Planned(plans[0], lambda _: plans[1]), file=FILE, tried=tried))
 
 

@@ -31,12 +31,13 @@ def test_what_is_written_is_read_again_and_more_comes_behind(tmp_path: Path) -> 
     [
         ((1.2, 1.6), (1.5, 1.4, 1.7), True),
         ((1.2, 1.6), (1.8, 1.7, 1.9), False),
-        ((1.2, 1.6), (1.3, None, None), True),
-        ((1.2, 1.6), (1.1, None, None), False),
+        ((1.2, 1.6), (1.3, None, None), None),
+        ((1.2, 1.6), (1.3, 0.2, 9.0), None),
+        ((1.2, 1.6), (0.4, 0.2, 0.9), False),
         ((None, None), (1.1, 1.0, 1.2), None),
     ],
 )
-def test_a_prediction_held_where_both_overlap(
+def test_a_prediction_held_where_a_narrow_interval_overlaps(
     predicted: tuple[float | None, float | None],
     measured: tuple[float, float | None, float | None],
     held: bool | None,
