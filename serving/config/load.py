@@ -18,6 +18,7 @@ from pydantic import BaseModel, ValidationError
 
 from serving.config.document import Document, KeyPath
 from serving.config.explain import explain
+from serving.config.kinds import other_kind
 from serving.config.rules import deployment_problems
 from serving.config.schema import Deployment
 from serving.errors import UsageError
@@ -86,7 +87,8 @@ def validate(document: Document, model: type[M]) -> M:
         # JSON, because pydantic then takes lists for tuples and still coerces nothing.
         return model.model_validate_json(json.dumps(document.data))
     except ValidationError as error:
-        raise UsageError.of(explain(error, document, model)) from None
+        other = other_kind(document.name, document.data or (), model.model_fields)
+        raise UsageError.of([*([other] if other else []), *explain(error, document, model)]) from None
 
 
 def parse(text: str, name: str, *, whole: bool = True) -> Document:
