@@ -10,13 +10,13 @@ import json
 import tomllib
 from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
+from importlib import resources
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from serving.facts.flags import EngineFlags, Knowledge, Removed
 
-FOLDER = Path(__file__).parent / "flags"
+FOLDER = resources.files(__package__) / "flags"
 
 
 @cache
@@ -24,7 +24,7 @@ def engine_flags() -> Mapping[str, EngineFlags]:
     """All versions whose flags are known, oldest first."""
     from serving.facts.flags import parse_engine_flags
 
-    files = FOLDER.glob("*.json")
+    files = [file for file in FOLDER.iterdir() if file.name.endswith(".json")]
     tables = [parse_engine_flags(json.loads(file.read_text(encoding="utf-8"))) for file in files]
     return {table.version: table for table in sorted(tables, key=lambda table: _numbers(table.version))}
 
