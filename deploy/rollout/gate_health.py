@@ -70,7 +70,7 @@ def memory(asked: Asked) -> Finding:
     values, slowest = told[worst], min(growth[worst])
     numbers = {"first_bytes": values[0], "last_bytes": values[-1], "slowest_quarter_ratio": slowest}
     why = f"memory of {worst} went from {format_size(round(values[0]))} to {format_size(round(values[-1]))}"
-    if slowest > limit / 3:
+    if slowest > limit / 4:
         return Finding("FAIL", f"{why}, and grew in every quarter of the window", numbers)
     return Finding("PASS", why, numbers)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from fakes.canaries import EARLY, LOOK, evidence, healthy, side, tokens
@@ -18,6 +19,7 @@ PLAN = Plan(
     deployment="demo", canary="new", baseline="old", file="new.yaml", strategy="canary",
     steps=(Step(0.1, 600.0), Step(1.0, 600.0)), look_every_s=60.0, wait_s=1800.0, min_requests=600,
 )  # fmt: skip
+DOCS = (Path(__file__).parents[3] / "docs" / "rollout-gates.md").read_text(encoding="utf-8")
 BAKING = State(name="baking", step=0, since_s=990.0, window_s=1000.0)
 
 
@@ -80,6 +82,17 @@ def test_without_any_other_side_a_canary_is_judged_by_itself() -> None:
     assert verdict(replace(alone, health=healthy(failures=1.0))) == ("FAIL", ["failures"])
     failing = side(2000, requests={"/v1/completions|ok": 1900.0, "/v1/completions|timeout": 100.0})
     assert verdict(replace(alone, canary=failing)) == ("FAIL", ["errors"])
+
+
+def test_the_docs_have_a_line_for_every_check() -> None:
+    for check in CHECKS:
+        assert f"`{check.name}`" in DOCS
+
+
+def test_the_docs_divide_by_as_many_tests_and_looks_as_there_are() -> None:
+    defaults = tuple(Step(weight, 600.0) for weight in (0.01, 0.1, 0.5, 1.0))
+    total = sum(looks(replace(PLAN, steps=defaults, look_every_s=30.0), step) for step in range(4))
+    assert f"0.05 / ({TESTS} * {total})" in DOCS
 
 
 def test_an_early_look_can_fail_and_cannot_pass() -> None:

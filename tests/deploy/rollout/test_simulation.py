@@ -93,12 +93,14 @@ def test_the_same_seed_is_the_same_rollout() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_at_least_95_of_100_good_canaries_are_promoted() -> None:
     ends = Counter(simulate(World(requests_per_s=40.0), PLAN, seed).end for seed in range(200))
     assert ends["promoting"] >= 190, ends
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("fault", BAD)
 def test_at_least_99_of_100_bad_canaries_are_caught_within_their_step(fault: str) -> None:
     ends = Counter(one_step(0.5, BAD[fault], 4.0, seed).end for seed in range(200))
