@@ -99,7 +99,9 @@ def begin(path: Path, admin: Admin, name: str | None, console: Console) -> Sessi
     stamp = datetime.fromtimestamp(now_s, UTC).strftime("%Y%m%d-%H%M%S")
     journal = Journal(folder / f"{stamp}-{plan.canary}" / JOURNAL)
     journal.append(begun(plan, at_s=now_s))
-    return Session(journal, Replayed(plan, State(since_s=now_s), None, None))
+    made = replay(journal.lines())
+    assert made is not None  # Its first line was written just now.
+    return Session(journal, made)
 
 
 def planned(deployment: Deployment, path: Path, admin: Admin, name: str | None) -> Plan:

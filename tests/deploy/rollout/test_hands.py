@@ -1,0 +1,54 @@
+"""What a rollout does by itself before anything is asked of the serving process."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from fakes.engine_home import EngineHome, make_engine_home
+from fakes.revisions import Said
+from fakes.scripted_engine import ScriptedEngine
+
+from deploy.rollout.hands import RealHands
+from deploy.rollout.plan import Plan, Step
+from serving.errors import TeapotError
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> EngineHome:
+    home = make_engine_home(tmp_path / "home")
+    monkeypatch.setenv("TEAPOT_HOME", str(home.root))
+    return home
+
+
+def plan(path: Path) -> Plan:
+    return Plan(
+        deployment="scripted", canary="new", baseline="main", file=str(path), strategy="canary",
+        steps=(Step(1.0, 60.0),),
+    )  # fmt: skip
+
+
+def test_what_fits_is_planned_and_said(home: EngineHome) -> None:
+    console = Said()
+    RealHands(console).plan(plan(home.deployment()))
+    assert "plan: " in console.text()
+
+
+def test_what_cannot_fit_beside_the_running_one_is_refused(home: EngineHome) -> None:
+    path = home.deployment(engine={"device": "cpu", "kv_cache_memory": "900TiB"})
+    with pytest.raises(TeapotError, match="kv_cache_memory"):
+        RealHands(Said()).plan(plan(path))
+
+
+def test_where_the_old_engines_end_first_nobody_plans_by_what_is_free_now(home: EngineHome) -> None:
+    console = Said()
+    RealHands(console).plan(replace(plan(home.deployment()), strategy="replace"))
+    assert "plan: " not in console.text()
+
+
+def test_warming_up_says_how_many_requests_it_took() -> None:
+    console = Said()
+    with ScriptedEngine.start("--ttft", "0.001", "--itl", "0.001") as engine:
+        RealHands(console).warm((engine.url,))
+    assert console.text() == "warmed up with 7 requests\n"

@@ -1,0 +1,97 @@
+"""Which rollout a file means, and what it is planned as by what runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes.engine_home import EngineHome, make_engine_home
+from fakes.fake_deployment import FakeDeployment, Revision
+from fakes.revisions import Said
+
+from deploy.rollout.entries import moved
+from deploy.rollout.machine import State
+from deploy.rollout.session import begin, last, planned, rollouts_of, unfinished
+from serving.config.load import load_deployment
+from serving.errors import Failed, UsageError
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> EngineHome:
+    home = make_engine_home(tmp_path / "home")
+    monkeypatch.setenv("TEAPOT_HOME", str(home.root))
+    return home
+
+
+@pytest.fixture
+def there() -> Any:
+    return FakeDeployment()
+
+
+def file_of(home: EngineHome, stem: str, **keys: Any) -> Path:
+    made = home.deployment(**({"name": "demo"} | keys))
+    return made.rename(made.with_name(f"{stem}.yaml"))
+
+
+def test_a_new_revision_is_called_as_told_or_as_in_its_file_or_as_its_file(
+    home: EngineHome, there: Any
+) -> None:
+    plain = file_of(home, "new")
+    named = file_of(home, "named", revisions=[{"name": "v2"}])
+    names = [
+        planned(load_deployment(str(path), ())[0], path, there, name).canary
+        for path, name in ((plain, None), (named, None), (named, "v3"))
+    ]
+    assert names == ["new", "v2", "v3"]
+
+
+def test_it_takes_the_place_of_the_revision_with_the_largest_share(home: EngineHome, there: Any) -> None:
+    there.rows = {"a": Revision("ready", "/a.yaml", 0.3), "b": Revision("ready", "/b.yaml", 0.7)}
+    path = file_of(home, "new")
+    plan = planned(load_deployment(str(path), ())[0], path, there, None)
+    assert (plan.baseline, plan.baseline_file, plan.file) == ("b", "/b.yaml", str(path))
+
+
+@pytest.mark.parametrize(
+    ("stem", "name", "said"),
+    [
+        ("main", None, "would be called 'main'"),
+        ("new", "a/b", "cannot be called 'a/b'"),
+        ("new", "other", "cannot be called 'other'"),
+    ],
+)
+def test_a_name_that_is_taken_or_none_is_refused(
+    home: EngineHome, there: Any, stem: str, name: str | None, said: str
+) -> None:
+    there.rows["other"] = Revision("ready", "/o.yaml", 0.0)
+    path = file_of(home, stem)
+    with pytest.raises(UsageError, match=said):
+        planned(load_deployment(str(path), ())[0], path, there, name)
+
+
+def test_an_interrupted_rollout_of_the_same_file_is_gone_on_with(home: EngineHome, there: Any) -> None:
+    path, console = file_of(home, "new"), Said()
+    first = begin(path, there, None, console)
+    first.journal.append(moved(State(name="baking", since_s=5.0, step=0, window_s=6.0), "moved"))
+    again = begin(path, there, "another-name", console)
+    assert again.folder == first.folder
+    assert (again.before.state.name, again.before.plan.canary) == ("baking", "new")
+    assert "going on with the rollout that began before" in console.text()
+    assert unfinished(rollouts_of("demo")).folder == first.folder
+
+
+def test_of_another_file_it_is_refused_until_the_first_is_over(home: EngineHome, there: Any) -> None:
+    path, console = file_of(home, "new"), Said()
+    first = begin(path, there, None, console)
+    other = file_of(home, "other")
+    with pytest.raises(Failed, match=r"the rollout of .*new\.yaml is not over \(planned\)"):
+        begin(other, there, None, console)
+    first.journal.append(moved(State(name="failed", since_s=5.0), "refused"))
+    assert begin(other, there, None, console).before.plan.canary == "other"
+
+
+def test_without_any_there_is_none(home: EngineHome) -> None:
+    assert last(rollouts_of("demo")) is None
+    with pytest.raises(Failed, match="no rollout is going on"):
+        unfinished(rollouts_of("demo"))

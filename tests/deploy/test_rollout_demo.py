@@ -1,0 +1,91 @@
+"""The parts of `make rollout-demo`: its files, and its work on scripted engines."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from fakes.engine_home import EngineHome, make_engine_home
+from fakes.revisions import file_of, running
+
+from deploy.rollout.journal import JOURNAL, Journal, latest
+from deploy.rollout.session import rollouts_of
+from deploy.rollout_demo import BAD, BEFORE, GOOD, WORKLOAD, RolloutDemo
+from loadgen.workload import Workload
+from serving.config.load import load_deployment, load_model
+
+WIDE = {
+    "errors": 0.2, "aborts": 0.2, "failed_tries": 0.2, "missed": 0.6, "ttft": 10, "tpot": 10, "tail": 0.9,
+    "finish_reasons": 0.6, "tokens": 3, "memory": 0.9,
+}  # fmt: skip
+ROLLOUT = {
+    "steps": [{"weight": 50, "bake": "4s"}, {"weight": 100, "bake": "1s"}], "settle": "0s",
+    "look_every": "1s", "min_requests": 60, "inconclusive": {"wait": "12s"}, "quality": False, "gates": WIDE,
+}  # fmt: skip
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> EngineHome:
+    home = make_engine_home(tmp_path / "home")
+    monkeypatch.setenv("TEAPOT_HOME", str(home.root))
+    home.behave("--ttft 0.004 --itl 0.001")
+    return home
+
+
+def kinds(path: Path) -> list[Mapping[str, object]]:
+    deployment, _ = load_deployment(str(path), ())
+    return [mode.model_dump(include={"kind", "enabled"}) for mode in deployment.modes]
+
+
+def test_its_files_are_one_deployment_that_differs_in_its_modes_alone() -> None:
+    found = [load_deployment(str(path), ())[0] for path in (BEFORE, GOOD, BAD)]
+    same = [deployment.model_dump(exclude={"modes", "rollout"}) | {"modes": None} for deployment in found]
+    assert same[0] == same[1] == same[2]
+    assert kinds(BEFORE) == [{"kind": "prefix_cache", "enabled": False}]
+    assert kinds(GOOD) == [{"kind": "prefix_cache", "enabled": True}]
+    assert [mode["kind"] for mode in kinds(BAD)] == ["prefix_cache", "speculative"]
+
+
+def test_its_load_lasts_longer_than_both_rollouts_can() -> None:
+    workload = load_model(str(WORKLOAD), Workload)
+    steps = [load_deployment(str(path), ())[0].rollout for path in (GOOD, BAD)]
+    longest_s = sum(
+        step.bake + section.settle + section.inconclusive.wait for section in steps for step in section.steps
+    )
+    document = json.loads(workload.model_dump_json())
+    assert document["arrival"]["duration"] > longest_s
+
+
+@pytest.mark.slow
+async def test_a_good_and_a_bad_revision_are_rolled_out_under_load_one_after_the_other(
+    home: EngineHome, tmp_path: Path
+) -> None:
+    old = file_of(home, "old")
+    good = file_of(home, "good", rollout=ROLLOUT)
+    bad = file_of(home, "bad", rollout=ROLLOUT, modes=[{"kind": "lora", "adapters": {}}])
+    bad.write_text(bad.read_text().replace("modes:", "modes: #"))
+    workload = Workload.model_validate(
+        {
+            "name": "short", "endpoint": "completions",
+            "arrival": {"process": "closed", "concurrency": 4, "duration": "5m"},
+            "prompts": {"kind": "prompt_set", "output_tokens": 4}, "sampling": {"temperature": 0}, "seed": 1,
+        }
+    )  # fmt: skip
+    drawn: list[str] = []
+    async with running(home, old) as up:
+        demo = RolloutDemo(
+            up.console, workload, tmp_path / "out", {good: 0},
+            draw=lambda url, baseline, canary, since_s, out: drawn.append(canary),
+        )  # fmt: skip
+        async with asyncio.timeout(100):
+            assert await demo(up.stack) == 0, up.console.text()
+        assert [row["name"] for row in up.stack.gateway.state.document()["revisions"]] == ["good"]
+    assert demo.load is not None
+    assert demo.load.summary["requests"]["failed"] == 0
+    assert drawn == []  # There is no Prometheus here.
+    newest = latest(rollouts_of("scripted"))
+    assert newest is not None
+    assert Journal(newest / JOURNAL).lines()[-1]["state"]["name"] == "done"
