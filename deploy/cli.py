@@ -49,7 +49,7 @@ COMMANDS: dict[str, Command] = {
     "dashboards": Command("deploy.commands.dashboards", "make, check, draw and push boards and alerts"),
     "diagnose": Command("deploy.commands.diagnose", "what binds a deployment, and which lever comes next"),
     "rollout": Command("deploy.commands.rollout", "bring a new revision in under gates, or take it back"),
-    "render": Command("deploy.commands.render", "the deployment as docker-compose and others"),
+    "render": Command("deploy.commands.render", "the deployment for compose, systemd, Kubernetes and others"),
     "keys": Command("deploy.commands.keys", "make, list and remove the API keys of a gateway"),
 }  # fmt: skip
 BRIEF = frozenset({"flags", "keys", "modes", "plan", "render"})
@@ -59,6 +59,15 @@ PLUGINS = "PYDANTIC_DISABLE_PLUGINS"
 
 EPILOG = """exit codes: 0 ok; 1 failed; 2 wrong usage or wrong file; 3 measurement invalid or inconclusive;
 130/143 after SIGINT/SIGTERM. `teapot COMMAND --help` shows a command's options with defaults and units."""
+
+
+class _Help(argparse.ArgumentDefaultsHelpFormatter):
+    """Names a default where there is one to name, and not where the help's own words do already."""
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        said = "default" in (action.help or "")
+        nothing = action.default in (None, False, [])
+        return action.help if said or nothing else super()._get_help_string(action)
 
 
 def _top_parser() -> argparse.ArgumentParser:
@@ -146,7 +155,7 @@ def _run(name: str, command: Command, words: Sequence[str]) -> int:
         gc.enable()
     sub = argparse.ArgumentParser(
         prog=f"teapot {name}", description=command.help[0].upper() + command.help[1:] + ".",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+        formatter_class=_Help,
     )  # fmt: skip
     module.configure(sub)
     _add_json(sub)

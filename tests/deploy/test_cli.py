@@ -43,6 +43,16 @@ def test_every_command_has_help_with_json(name: str, capsys: pytest.CaptureFixtu
     assert "--json" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("name", sorted(cli.COMMANDS))
+def test_help_names_a_default_at_most_once_and_no_none(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main([name, "--help"])
+    words = " ".join(capsys.readouterr().out.split())
+    assert "(default: None)" not in words
+    assert "(default: False)" not in words
+    assert ") (default" not in words
+
+
 def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stop:
         cli.main(["--help"])
