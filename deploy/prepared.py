@@ -18,7 +18,7 @@ from deploy.plan_start import plan_start
 from deploy.prometheus import Place, here
 from serving.config.document import Document
 from serving.config.flags import EngineCommand, Placement, engine_command, engine_context, engine_contexts
-from serving.config.layout import engine_slots
+from serving.config.layout import engine_slots, ranks
 from serving.config.load import load_deployment
 from serving.config.revisions import require_engines
 from serving.config.schema import Deployment
@@ -36,10 +36,10 @@ from serving.engine.recipes import choose_recipe
 from serving.engine.reference import References, model_fingerprint
 from serving.engine.supervisor import start_together
 from serving.engine.weights import weight_bytes
-from serving.errors import UsageError
+from serving.errors import Failed, UsageError
 from serving.gateway.elsewhere import check_elsewhere
 from serving.modes.lora import Lora
-from serving.modes.mode import EngineContext
+from serving.modes.mode import EngineContext, MachineFacts
 from serving.modes.model_facts import model_facts
 from serving.modes.speculative import Speculative
 from serving.planner.fit import Fit
@@ -51,6 +51,8 @@ class Among:
 
     revision: str
     """What these are called, where others of the same names run."""
+    devices: frozenset[int] = frozenset()
+    """Accelerators that the others have."""
     also_named: tuple[str, ...] = ()
     """Names of models that clients use already, to which these engines are to answer too."""
 
@@ -83,6 +85,14 @@ class Prepared:
     """The plan of each engine; None: not planned."""
     file: str = ""
     """The deployment file, as an absolute path."""
+
+    @property
+    def devices(self) -> frozenset[int]:
+        """The accelerators that its engines have; an engine that is given none by number has the first."""
+        if self.context.device == "cpu":
+            return frozenset()
+        first = tuple(range(ranks(self.deployment)))
+        return frozenset(one for engine in self.engines for one in engine.context.slot.devices or first)
 
     @property
     def context(self) -> EngineContext:
@@ -138,8 +148,9 @@ def prepare_loaded(
     recipe = choose_recipe(device, deployment.engine.version, where=document.where(("engine", "version")))
     machine = read_machine(accelerators=device != "cpu")
     slots = engine_slots(deployment, machine, device=device)
+    free = None if among is None else free_devices(machine, among.devices, len(slots) * ranks(deployment))
     ports = [free_port() for _ in slots]
-    slots = engine_slots(deployment, machine, device=device, ports=ports)
+    slots = engine_slots(deployment, machine, device=device, ports=ports, free=free)
     shared = engine_context(deployment, device=device, version=recipe.version, model=None, machine=machine)
     shared = replace(shared, inherited=dict(os.environ))
     # Once without the model, so that a file that cannot work does not first pay for an install.
@@ -207,6 +218,23 @@ class _Launch:
         log = self.place.folder.logs / f"{name}-{self.stamp}{revision}.log"
         spec = EngineSpec(name, command.argv, log, port, command.environment, command.unset)
         return PreparedEngine(context, command, spec)
+
+
+def free_devices(machine: MachineFacts, taken: frozenset[int], needed: int) -> tuple[int, ...] | None:
+    """The accelerators that others leave; None where nobody has one. Not run on a GPU.
+
+    Raises: Failed where they are too few.
+    """
+    if not taken:
+        return None
+    free = tuple(one for one in range(len(machine.accelerators)) if one not in taken)
+    if len(free) < needed:
+        there = len(machine.accelerators)
+        raise Failed(
+            f"its engines need {needed} devices, and {len(free)} of {there} are free beside those that run",
+            fix="roll it out with strategy: replace, which ends the old engines first",
+        )
+    return free
 
 
 def adapter_folders(places: Iterable[str], beside: Path, where: str) -> dict[str, str]:

@@ -146,12 +146,14 @@ class Stack:
 
     def _plan(self, asked: Asked) -> Prepared:
         """Another revision beside those that run, by what is free now. Raises: TeapotError."""
+        groups = self.engines.groups.values()
+        taken = frozenset[int]().union(*(group.prepared.devices for group in groups))
         prepared = prepare(
             asked.file,
             (),
             self.console,
             allow_ineffective=self.allow_ineffective,
-            among=Among(asked.name, tuple(self._names)),
+            among=Among(asked.name, taken, tuple(self._names)),
         )
         self._names.append(prepared.model.name)
         return prepared

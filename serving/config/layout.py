@@ -31,11 +31,13 @@ def engine_slots(
     *,
     device: Device,
     ports: Sequence[int] | None = None,
+    free: Sequence[int] | None = None,
 ) -> tuple[EngineSlot, ...]:
     """The place of every engine: `demo-0`, `demo-1` ... or `demo-prefill-0`, `demo-decode-0` ...
 
     `ports`, one an engine, take the place of 5600, 5700 ... for the side channel of a connector. Where the
     machine has too little (see `layout_problems`) or was not looked at, engines are given no cores.
+    `free`: the devices that other engines leave, of which each is then given its own.
     """
     roles = _roles(deployment)
     cores = _cores(deployment, machine, device, len(roles))
@@ -43,6 +45,7 @@ def engine_slots(
     has_channel = _mode(deployment, Disaggregated) is not None
     shared = len(roles) > 1 and not _placed_by_ray(deployment)
     slots = []
+    beside = device != "cpu" and free is not None
     for number, (role, index) in enumerate(roles):
         middle = "" if role == "any" else f"{role}-"
         port = ports[number] if ports else FIRST_SIDE_CHANNEL_PORT + SIDE_CHANNEL_STEP * number
@@ -52,7 +55,11 @@ def engine_slots(
                 role=role,
                 index=index,
                 cores=cores[number],
-                devices=_devices(machine, device, number * size, size) if shared else (),
+                devices=tuple((free or ())[number * size : (number + 1) * size])
+                if beside
+                else _devices(machine, device, number * size, size)
+                if shared
+                else (),
                 side_channel_port=port if has_channel else None,
             )
         )

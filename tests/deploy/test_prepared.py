@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 from fakes.engine_home import EngineHome, make_engine_home, make_model
 
-from deploy.prepared import Prepared, adapter_folders, prepare
+from deploy.prepared import Among, Prepared, adapter_folders, free_devices, prepare
 from serving.console import Console
 from serving.errors import Failed, UsageError
+from serving.modes.mode import Accelerator, MachineFacts
 
 
 @pytest.fixture
@@ -109,3 +110,30 @@ def test_an_adapter_that_is_none_is_said_before_a_start_is_paid_for(
     path = home.deployment(modes=[{"kind": "lora", "adapters": {"a": place}}])
     with pytest.raises(UsageError, match=rf"modes\[0\].adapters: .*{said}"):
         prepared(path, "engine.args.enforce-eager=true")
+
+
+def gpus(count: int) -> MachineFacts:
+    """A machine with some; no GPU was there when this was written."""
+    one = Accelerator("H100", 80 * 1024**3, 80 * 1024**3)
+    return MachineFacts((0,), 1, 0, 0, (one,) * count)
+
+
+def test_engines_beside_others_get_the_devices_that_these_leave() -> None:
+    assert free_devices(gpus(4), frozenset({0, 2}), 2) == (1, 3)
+    assert free_devices(gpus(4), frozenset(), 2) is None
+
+
+def test_too_few_devices_beside_those_that_run_is_refused_with_the_way_out() -> None:
+    with pytest.raises(Failed, match=r"need 2 devices, and 1 of 2 are free .* strategy: replace"):
+        free_devices(gpus(2), frozenset({1}), 2)
+
+
+def test_an_engine_among_others_answers_to_their_models_names_too(home: EngineHome) -> None:
+    console = Console(err=io.StringIO(), out=io.StringIO())
+    among = Among("new", also_named=("older", "tiny"))
+    found = prepare(str(home.deployment()), (), console, among=among)
+    argv = found.engines[0].spec.argv
+    at = argv.index("--served-model-name")
+    assert argv[at + 1 : at + 4] == ("tiny", "older", "--host")
+    assert found.engines[0].spec.log.name.endswith("-new.log")
+    assert found.file == str(home.root / "deployment.yaml")

@@ -61,6 +61,14 @@ def test_a_caller_may_give_free_ports() -> None:
     assert [slot.side_channel_port for slot in found] == [41, 42, 43]
 
 
+def test_beside_other_engines_each_gets_its_own_of_the_devices_that_are_free() -> None:
+    text = f"replicas: 2\n{TWO_RANKS}"
+    found = engine_slots(deployment(text), machine(gpus=8), device="cuda", free=(1, 3, 4, 6))
+    assert [slot.devices for slot in found] == [(1, 3), (4, 6)]
+    [alone] = engine_slots(deployment(TWO_RANKS), machine(gpus=8), device="cuda", free=(5, 7))
+    assert alone.devices == (5, 7)
+
+
 def test_a_count_of_cores_is_for_each_engine() -> None:
     found = slots("replicas: 2\nengine: {cores: 3}", machine(cores=8))
     assert [slot.cores for slot in found] == [(0, 1, 2), (3, 4, 5)]
