@@ -9,7 +9,7 @@ export PYTHON PROMETHEUS
 
 .DEFAULT_GOAL := help
 PEERS ?= none,teapot,vllm-router,nginx,litellm
-.PHONY: help compose bench-agreement bench-gateway bench-storm bench-loadgen demo up test check bench-sigterm lint setup setup-dev clean bench-modes bench-start
+.PHONY: help compose rollout-demo bench-agreement bench-gateway bench-storm bench-loadgen demo up test check bench-sigterm lint setup setup-dev clean bench-modes bench-start
 .NOTPARALLEL:
 
 help: ## show this list
@@ -20,6 +20,9 @@ demo: setup ## everything once on the embedded model: serve, prove the modes, me
 
 up: setup ## serve deploy/configs/demo.yaml until Ctrl-C
 	@$(TEAPOT) serve deploy/configs/demo.yaml
+
+rollout-demo: setup ## two rollouts under load: a good revision is promoted, a bad one taken back (some ten minutes)
+	@$(BIN)/python -m deploy.rollout_demo
 
 compose: setup ## write docker-compose.yml anew from deploy/configs/compose.yaml
 	@$(TEAPOT) render compose deploy/configs/compose.yaml
