@@ -73,10 +73,20 @@ def render(status: Mapping[str, Any]) -> str:
         for rev in status["revisions"]
         for b in rev["backends"]
     ]
+    own = [
+        (rev["name"], rev["state"], rev["file"], rev["problem"] or "")
+        for rev in status["revisions"]
+        if "state" in rev and (len(status["revisions"]) > 1 or rev["problem"])
+    ]
     modes = [(m["kind"], m["asked"], _SHOWN[m["in_effect"]], m["evidence"]) for m in status["modes"]]
     blocks = [f"{status['name']}: {status['state']}"]
     if backends:
         blocks.append(_table(("REVISION", "WEIGHT", "BACKEND", "ROLE", "STATE", "IN FLIGHT"), backends))
+    if own:
+        blocks.append(_table(("REVISION", "ENGINES", "FILE", "PROBLEM"), own))
+    if (rollout := status.get("rollout")) is not None:
+        state, why = rollout["state"].replace("_", " "), rollout.get("why")
+        blocks.append(f"rollout of {rollout['revision']}: {state}" + (f": {why}" if why else ""))
     if modes:
         blocks.append(_table(("MODE", "ASKED", "IN EFFECT", "EVIDENCE"), modes))
     if status.get("prometheus"):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
 
 import aiohttp
 
@@ -21,6 +22,7 @@ WORDS = (8, 64, 256)
 """Lengths of the prompts, in words: each kind of step that an engine compiles on its first is met once."""
 AT_ONCE = 4
 TOKENS = 16
+MANY = 4096
 TIMEOUT_S = 300.0
 """For one request: the first may have an engine compile."""
 Measure = Callable[[str, str], Awaitable[QualityRecord]]
@@ -44,11 +46,12 @@ async def _warm(urls: Sequence[str]) -> int:
     async with aiohttp.ClientSession(timeout=timeout) as session:
         asked = 0
         for url in urls:
-            model = await _model(session, url)
-            for words in WORDS:
+            model, longest = await _model(session, url)
+            lengths = [min(words, longest) for words in WORDS]
+            for words in lengths:
                 await _complete(session, url, model, words, 0)
             await asyncio.gather(
-                *(_complete(session, url, model, WORDS[1], number) for number in range(1, AT_ONCE + 1))
+                *(_complete(session, url, model, lengths[1], number) for number in range(1, AT_ONCE + 1))
             )
             asked += len(WORDS) + AT_ONCE
         return asked
@@ -60,11 +63,13 @@ async def _complete(session: aiohttp.ClientSession, url: str, model: str, words:
     await _ask(session, f"{url}/v1/completions", body)
 
 
-async def _model(session: aiohttp.ClientSession, url: str) -> str:
-    document = await _ask(session, f"{url}/v1/models")
+async def _model(session: aiohttp.ClientSession, url: str) -> tuple[str, int]:
+    """Its name, and how many words a prompt of ours may have: a short one is a token, or two."""
+    document: Any = await _ask(session, f"{url}/v1/models")
     try:
-        return str(document["data"][0]["id"])
-    except (KeyError, IndexError, TypeError) as error:
+        row = document["data"][0]
+        return str(row["id"]), max(1, (int(row.get("max_model_len") or MANY) - TOKENS) // 3)
+    except (KeyError, IndexError, TypeError, ValueError) as error:
         raise Failed("the engine tells no model", where=f"{url}/v1/models") from error
 
 
@@ -81,7 +86,7 @@ async def _ask(session: aiohttp.ClientSession, url: str, body: object = None) ->
 
 async def _compare(canary: str, baseline: str, ask: Measure) -> Quality:
     async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=TIMEOUT_S)) as session:
-        models = [await _model(session, url) for url in (baseline, canary)]
+        models = [(await _model(session, url))[0] for url in (baseline, canary)]
     control = await ask(baseline, models[0])
     again = await ask(baseline, models[0])
     found = await ask(canary, models[1])

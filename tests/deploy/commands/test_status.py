@@ -89,6 +89,21 @@ def test_the_tables_show_backends_and_what_is_in_effect(ask: Callable[..., str])
         assert ask(url + "/") == TEXT + "\n"
 
 
+def test_what_a_rollout_changes_is_shown_with_its_problem() -> None:
+    told = {"state": "ready", "file": "/old.yaml", "problem": None}
+    new = {"name": "new", "weight": 0.0, "backends": [], "state": "failed", "file": "/new.yaml"}
+    main = STATUS["revisions"][0] | told
+    document = STATUS | {
+        "revisions": [main, new | {"problem": "no memory"}],
+        "rollout": {"revision": "new", "state": "rolling_back", "why": "no memory"},
+    }
+    text = status.render(document)
+    assert "main      ready    /old.yaml\nnew       failed   /new.yaml  no memory\n" in text
+    assert "rollout of new: rolling back: no memory" in text
+    alone = status.render(STATUS | {"revisions": [main]})
+    assert alone == TEXT
+
+
 def test_json_passes_the_document(ask: Callable[..., str]) -> None:
     with admin(200, json.dumps(STATUS).encode()) as url:
         assert json.loads(ask(url, as_json=True)) == STATUS

@@ -28,6 +28,11 @@ def test_each_engine_is_asked_alone_with_each_length_and_by_several_at_once(engi
     assert len(engine.exchanges(expect=14)) == 14
 
 
+def test_prompts_are_no_longer_than_the_engine_takes() -> None:
+    with ScriptedEngine.start("--ttft", "0.001", "--itl", "0.001", "--max-model-len", "128") as small:
+        assert warm((small.url,)) == 7
+
+
 def test_an_engine_that_refuses_or_is_not_there_is_said() -> None:
     with pytest.raises(Failed, match="gave no answer"):
         warm((f"http://127.0.0.1:{free_port()}",))
