@@ -126,7 +126,14 @@ class Controller:
         """Do what is to be done; else see what has happened."""
         if self._todo:
             while self._todo:
-                event = self._do(self._todo[0], seen)
+                try:
+                    event = self._do(self._todo[0], seen)
+                except Declined:
+                    # What it declined for may be something that this state knows the way out of.
+                    event = event_of(self.state, self.plan, read(self.admin.status()))
+                    if event is None:
+                        raise
+                    return event
                 self._todo.pop(0)
                 if event is not None:
                     return event

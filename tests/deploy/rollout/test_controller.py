@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from fakes.fake_deployment import Clock, FakeDeployment, Killed
 
-from deploy.rollout.client import Away
+from deploy.rollout.client import Away, Declined
 from deploy.rollout.controller import Controller, Talk
 from deploy.rollout.entries import begun, replay
 from deploy.rollout.evidence import Quality
@@ -271,6 +271,31 @@ def test_a_revision_that_does_not_come_up_fails_before_a_request_is_moved(run: R
     assert run.why("rolling_back") == "mode 'lora' is not in effect"
     assert run.there.served in ([], [{"main": 1.0, "new": 0.0}])
     assert list(run.there.rows) == ["main"]
+
+
+def test_one_that_fails_while_requests_are_moved_goes_back_at_once(run: Run) -> None:
+    def before(words: str) -> None:
+        if words == MOVES[1]:
+            run.there.rows["new"].state, run.there.rows["new"].problem = "failed", "no engine is left"
+            raise Declined("revision 'new' is failed and can serve nobody")
+
+    run.there.before = before
+    assert run.go() == 1
+    assert run.why("rolling_back") == "no engine is left"
+    assert run.there.calls[-2:] == BACK
+
+
+def test_where_nobody_else_can_serve_a_bad_revision_is_not_ended(run: Run) -> None:
+    def lost() -> None:
+        run.there.rows["main"].state, run.there.rows["main"].weight = "failed", 0.0
+        run.there.rows["new"].weight = 1.0
+
+    run.watch = verdicts(*["INCONCLUSIVE"] * 200)
+    run.clock.slept = at(run, "baking", lost)
+    with pytest.raises(Declined, match="the only revision with a share"):
+        run.go()
+    assert run.there.rows["new"].weight == 1.0
+    assert run.state == "rolling_back"
 
 
 def test_a_file_that_cannot_be_planned_starts_nothing(run: Run) -> None:
