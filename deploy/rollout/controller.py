@@ -79,6 +79,8 @@ class Controller:
     patience_s: float = PATIENCE_S
     _todo: list[Action] = field(default_factory=list)
     _source: Source | None = None
+    _judged_at: str | None = None
+    """Which Prometheus that is. One that is gone is waited for, also at another address."""
     _blind: bool = False
     _pending: Event | None = None
     """What has happened and could not be written down yet."""
@@ -209,8 +211,9 @@ class Controller:
 
     def _seeing(self, read_it: Callable[[Source], None], seen: Seen) -> Event | None:
         """Do something with the evidence; an event where nobody has any."""
-        if self._source is None:
-            self._source = self.sources(seen, self.admin, self.plan)
+        moved_to = seen.prometheus is not None and seen.prometheus != self._judged_at
+        if self._source is None or (self._judged_at is not None and moved_to):
+            self._source, self._judged_at = self.sources(seen, self.admin, self.plan), seen.prometheus
             self.talk.say(f"judged by {self._source.name}")
         try:
             read_it(self._source)
@@ -222,8 +225,6 @@ class Controller:
                 self.talk.say(why)
                 self.journal.append(noted(why, at_s=self.clock()))
             self._blind = True
-            # It may have been started again somewhere else.
-            self._source = None if seen.prometheus is not None else self._source
             return "blind", why
         self._blind = False
         return None

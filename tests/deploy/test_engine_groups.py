@@ -212,3 +212,23 @@ async def test_a_stack_goes_down_with_all_its_revisions_and_no_token(home: Engin
         assert len(up.stack.engine_urls) == 2
     assert not Path(token).exists()
     assert engine_processes(up) == 0
+
+
+async def test_a_prefill_and_decode_pair_comes_beside_an_engine_that_does_both(home: EngineHome) -> None:
+    pair = {"kind": "disaggregated", "prefill": 1, "decode": 1, "connector": {"kind": "nixl"}}
+    file, new = file_of(home, "old"), file_of(home, "new", modes=[pair])
+    async with running(home, file) as up:
+        up_is = "--say 'Creating v1 connector with name: NixlPullConnector and engine_id: e'"
+        home.behave(f"--hand-over blocks {up_is}")
+        await up.begin(new)
+        await up.reaches("ready")
+        await up.weigh(new=1)
+        body = {"model": "tiny", "prompt": "word " * 200, "max_tokens": 2}
+        async with (
+            aiohttp.ClientSession(up.stack.gateway.public_url) as session,
+            session.post("/v1/completions", json=body) as answer,
+        ):
+            assert answer.status == 200
+        assert b'teapot_gateway_prefill_leg_seconds_count{revision="new"} 1.0' in (
+            up.stack.gateway.metrics.exposition()
+        )

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import shutil
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -166,3 +169,23 @@ async def test_a_gateway_that_is_started_again_in_the_middle_serves_its_own_file
             async with clients(again).asking() as asking:
                 await until(lambda: asking.statuses[200] > 5)
             assert set(asking.statuses) == {200}
+
+
+@pytest.mark.skipif(shutil.which("prometheus") is None, reason="there is no Prometheus here")
+async def test_a_prometheus_that_is_gone_holds_the_rollout_and_is_never_a_pass(
+    home: EngineHome, tmp_path: Path
+) -> None:
+    old = file_of(home, "old", prometheus={"enabled": True, "port": 0})
+    new = file_of(home, "new")
+    async with running(home, old) as up, clients(up).asking(2) as asking:
+        going = rollout(up, tmp_path, old, new, wait_s=3.0)
+        doing = asyncio.create_task(going.run())
+        await going.reaches("baking")
+        assert up.stack.prometheus._process is not None
+        os.kill(up.stack.prometheus._process.pid or 0, signal.SIGKILL)
+        assert await doing == 1, going.story()
+        assert going.said.count(f"judged by Prometheus at {up.stack.gateway.state.prometheus}") <= 1
+        assert "judged by Prometheus" in "\n".join(going.said)
+        assert len([text for text in going.said if text.startswith("nobody tells the numbers")]) == 1
+        assert going.state.step == 0
+    assert set(asking.statuses) == {200}, asking.failures
