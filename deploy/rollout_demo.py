@@ -54,6 +54,7 @@ class RolloutDemo:
     load: LoadResult | None = None
     draw: Callable[[str, str, str, float, Path], None] | None = None
     """Draws the board of one rollout: Prometheus, baseline, canary, since when, where to."""
+    _ran_dry: bool = False
     _stop: threading.Event = field(default_factory=threading.Event)
 
     async def __call__(self, stack: Stack) -> int:
@@ -62,11 +63,14 @@ class RolloutDemo:
         rolling = asyncio.create_task(asyncio.to_thread(self._roll_all, stack))
         try:
             await asyncio.wait((loading, rolling), return_when=asyncio.FIRST_COMPLETED)
+            self._ran_dry = not rolling.done()
         finally:
             # Whoever ends first, or a signal: the other one ends too, and what it has is kept.
             self._stop.set()
             await asyncio.gather(loading, rolling, return_exceptions=True)
         self.load = loading.result()
+        if self._ran_dry:
+            raise Failed("the load ended before the rollouts were over", where=str(self.load.folder))
         rolling.result()
         as_expected = self.codes == self.files
         self.console.result("as expected" if as_expected else f"NOT as expected: {self._told()}")

@@ -16,6 +16,7 @@ from deploy.rollout.session import rollouts_of
 from deploy.rollout_demo import BAD, BEFORE, GOOD, WORKLOAD, RolloutDemo
 from loadgen.workload import Workload
 from serving.config.load import load_deployment, load_model
+from serving.errors import Failed
 
 WIDE = {
     "errors": 0.2, "aborts": 0.2, "failed_tries": 0.2, "missed": 0.6, "ttft": 10, "tpot": 10, "tail": 0.9,
@@ -23,7 +24,7 @@ WIDE = {
 }  # fmt: skip
 ROLLOUT = {
     "steps": [{"weight": 50, "bake": "4s"}, {"weight": 100, "bake": "1s"}], "settle": "0s",
-    "look_every": "1s", "min_requests": 60, "inconclusive": {"wait": "12s"}, "quality": False, "gates": WIDE,
+    "look_every": "1s", "min_requests": 40, "inconclusive": {"wait": "12s"}, "quality": False, "gates": WIDE,
 }  # fmt: skip
 
 
@@ -31,7 +32,7 @@ ROLLOUT = {
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> EngineHome:
     home = make_engine_home(tmp_path / "home")
     monkeypatch.setenv("TEAPOT_HOME", str(home.root))
-    home.behave("--ttft 0.004 --itl 0.001")
+    home.behave("--ttft 0.05 --itl 0.001")
     return home
 
 
@@ -59,27 +60,31 @@ def test_its_load_lasts_longer_than_both_rollouts_can() -> None:
     assert document["arrival"]["duration"] > longest_s
 
 
+def load(duration: str) -> Workload:
+    return Workload.model_validate(
+        {
+            "name": "short", "endpoint": "completions",
+            "arrival": {"process": "closed", "concurrency": 2, "duration": duration},
+            "prompts": {"kind": "prompt_set", "output_tokens": 4}, "sampling": {"temperature": 0}, "seed": 1,
+        }
+    )  # fmt: skip
+
+
 @pytest.mark.slow
 async def test_a_good_and_a_bad_revision_are_rolled_out_under_load_one_after_the_other(
     home: EngineHome, tmp_path: Path
 ) -> None:
     old = file_of(home, "old")
     good = file_of(home, "good", rollout=ROLLOUT)
-    bad = file_of(home, "bad", rollout=ROLLOUT, modes=[{"kind": "lora", "adapters": {}}])
-    bad.write_text(bad.read_text().replace("modes:", "modes: #"))
-    workload = Workload.model_validate(
-        {
-            "name": "short", "endpoint": "completions",
-            "arrival": {"process": "closed", "concurrency": 4, "duration": "5m"},
-            "prompts": {"kind": "prompt_set", "output_tokens": 4}, "sampling": {"temperature": 0}, "seed": 1,
-        }
-    )  # fmt: skip
+    bad = file_of(home, "bad", rollout=ROLLOUT, modes=[{"kind": "prefix_cache", "enabled": False}])
     drawn: list[str] = []
     async with running(home, old) as up:
+        # Its scripted engines always have a prefix cache, so that the second one's mode is not in effect.
         demo = RolloutDemo(
-            up.console, workload, tmp_path / "out", {good: 0},
+            up.console, load("20m"), tmp_path / "out", {good: 0, bad: 1},
             draw=lambda url, baseline, canary, since_s, out: drawn.append(canary),
         )  # fmt: skip
+        home.behave("--ttft 0.05 --itl 0.001 --enable-prefix-caching")
         async with asyncio.timeout(100):
             assert await demo(up.stack) == 0, up.console.text()
         assert [row["name"] for row in up.stack.gateway.state.document()["revisions"]] == ["good"]
@@ -88,4 +93,17 @@ async def test_a_good_and_a_bad_revision_are_rolled_out_under_load_one_after_the
     assert drawn == []  # There is no Prometheus here.
     newest = latest(rollouts_of("scripted"))
     assert newest is not None
-    assert Journal(newest / JOURNAL).lines()[-1]["state"]["name"] == "done"
+    assert Journal(newest / JOURNAL).lines()[-1]["state"]["name"] == "failed"
+    assert "as expected" in up.console.results()
+
+
+@pytest.mark.slow
+async def test_a_load_that_ends_first_is_said_and_the_rollout_stays_where_it_is(
+    home: EngineHome, tmp_path: Path
+) -> None:
+    good = file_of(home, "good", rollout=ROLLOUT | {"min_requests": 10**6})
+    async with running(home, file_of(home, "old")) as up:
+        demo = RolloutDemo(up.console, load("1s"), tmp_path / "out", {good: 0})
+        with pytest.raises(Failed, match="the load ended before the rollouts were over"):
+            await demo(up.stack)
+        assert "interrupted: it stays where it is" in up.console.text()
