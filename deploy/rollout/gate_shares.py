@@ -116,8 +116,10 @@ def finish_reasons(asked: Asked) -> Finding:
     """Why answers ended: of each reason, as much more of it as less of it."""
     canary, baseline = asked.evidence.canary, asked.baseline
     reasons = sorted({*canary.finished, *baseline.finished} - {"abort"})
+    if not canary.finished and any(n > 0 for key, n in canary.requests.items() if _is_answer(key)):
+        return Finding("INCONCLUSIVE", "it answered requests, and its engines tell nothing of them")
     if not reasons:
-        return Finding("NOT JUDGED", "engines told no reasons")
+        return Finding("NOT JUDGED", "no answer has ended")
     totals = [
         round(math.fsum(side.finished.get(reason, 0) for reason in reasons)) for side in (canary, baseline)
     ]
@@ -133,6 +135,12 @@ def finish_reasons(asked: Asked) -> Finding:
                 judged(asked, Shares(what, mine, theirs, asked.gates.finish_reasons, alone=False))
             )
     return worst(findings)
+
+
+def _is_answer(key: str) -> bool:
+    """Whether these requests had an answer of tokens, which engines tell the end of."""
+    path, _, outcome = key.partition("|")
+    return outcome == "ok" and path != "/v1/embeddings"
 
 
 def judged(asked: Asked, shares: Shares) -> Finding:

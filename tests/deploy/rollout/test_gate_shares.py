@@ -198,6 +198,19 @@ def test_answers_that_end_for_other_reasons_fail_in_either_direction(
     assert finish_reasons(asked(evidence(side(2000, finished=finished)))).answer == answer
 
 
-def test_engines_that_tell_no_reasons_are_not_judged_by_them() -> None:
-    both = side(2000, finished={"abort": 9.0}), side(2000, finished={})
+def test_engines_whose_metrics_are_away_are_no_pass_though_the_gateways_are_there() -> None:
+    both = side(2000, finished={}), side(2000, finished={})
+    found = finish_reasons(asked(evidence(*both)))
+    assert (found.answer, found.why) == (
+        "INCONCLUSIVE",
+        "it answered requests, and its engines tell nothing of them",
+    )
+
+
+def test_embeddings_end_for_no_reason() -> None:
+    both = side(2000, finished={}, requests={"/v1/embeddings|ok": 2000.0}), side(2000, finished={})
     assert finish_reasons(asked(evidence(*both))).answer == "NOT JUDGED"
+
+
+def test_without_answers_there_are_no_reasons() -> None:
+    assert finish_reasons(asked(evidence(side(0, finished={}), side(0, finished={})))).answer == "NOT JUDGED"
