@@ -110,3 +110,11 @@ def test_the_token_comes_from_the_file_beside_the_deployment_file(tmp_path: Path
         made.starting("x")
         made.finish(20.0)
         assert [one["text"] for one in fake.annotations] == ["demo starts: x"]
+
+
+def test_what_a_gate_decided_is_marked_as_a_verdict_on_both_revisions() -> None:
+    marking, marks = recorded()
+    marking.verdict("new: FAIL: errors", "main", "new")
+    [mark] = marks
+    assert mark.text == "new: FAIL: errors"
+    assert mark.tags == ("teapot", "deployment:demo", "revision:main", "revision:new", "kind:verdict")
