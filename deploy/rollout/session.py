@@ -18,6 +18,7 @@ from deploy.marking import marking
 from deploy.rollout import asking, telling
 from deploy.rollout.client import Admin
 from deploy.rollout.controller import Controller, Talk
+from deploy.rollout.doing import unavailable_s
 from deploy.rollout.entries import Replayed, begun, replay
 from deploy.rollout.hands import RealHands
 from deploy.rollout.journal import JOURNAL, Journal, folder_of, latest
@@ -28,6 +29,7 @@ from deploy.rollout.watch import Watch
 from serving.config.load import load_deployment
 from serving.config.revisions import own_revision
 from serving.config.schema import Deployment
+from serving.config.units import format_duration
 from serving.console import Console
 from serving.engine.folders import data_folder
 from serving.errors import Failed, Interrupted, UsageError
@@ -95,6 +97,9 @@ def begin(path: Path, admin: Admin, name: str | None, console: Console) -> Sessi
         console.say(f"going on with the rollout that began before, in {found.folder}")
         return found
     plan = planned(deployment, path, admin, name)
+    if plan.strategy == "replace":
+        wait = format_duration(unavailable_s(plan, read(admin.status())))
+        console.say(f"the old engines end first: nobody answers for about {wait}, as clients are told (503)")
     now_s = time.time()
     stamp = datetime.fromtimestamp(now_s, UTC).strftime("%Y%m%d-%H%M%S")
     journal = Journal(folder / f"{stamp}-{plan.canary}" / JOURNAL)

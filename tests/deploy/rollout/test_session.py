@@ -81,6 +81,13 @@ def test_an_interrupted_rollout_of_the_same_file_is_gone_on_with(home: EngineHom
     assert unfinished(rollouts_of("demo")).folder == first.folder
 
 
+def test_how_long_nobody_answers_is_said_before_the_old_engines_end(home: EngineHome, there: Any) -> None:
+    console = Said()
+    begin(file_of(home, "new", rollout={"strategy": "replace"}), there, None, console)
+    assert "nobody answers for about 37 s" in console.text()  # 21.5 s to come up, and 15 s to end.
+    assert there.calls == []
+
+
 def test_of_another_file_it_is_refused_until_the_first_is_over(home: EngineHome, there: Any) -> None:
     path, console = file_of(home, "new"), Said()
     first = begin(path, there, None, console)
