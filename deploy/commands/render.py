@@ -75,7 +75,7 @@ def run(args: argparse.Namespace, console: Console) -> int:
         raise Failed(
             f"{', '.join(stale)} is not what {args.file} renders to",
             where=str(args.out),
-            fix=f"run `teapot render {args.target} {args.file}` and commit what it writes",
+            fix="run the same without --check, and commit what it writes",
         )
     for path in stale:
         _write(args.out / path, rendered.files[path])
@@ -106,14 +106,25 @@ def render(target: str, file: str, overrides: Sequence[str] = (), choices: Choic
     deployment, document = load_deployment(file, overrides)
     config = model_configs().get(deployment.model)
     model = model_facts(deployment.model, config) if config is not None else None
-    return found.render(Request(deployment, document, Path(file).as_posix(), model, choices))
+    return found.render(Request(deployment, document, _named(Path(file)), model, choices))
+
+
+def _named(file: Path) -> str:
+    """The file as what is rendered names it, on one line, and the same in every checkout."""
+    if file.is_absolute():
+        file = file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else Path(file.name)
+    return "".join(letter if letter.isprintable() else "?" for letter in file.as_posix())
 
 
 def _read(path: Path) -> str | None:
     try:
         return path.read_text(encoding="utf-8")
-    except (FileNotFoundError, NotADirectoryError):
+    except (FileNotFoundError, NotADirectoryError, UnicodeDecodeError):
         return None
+    except OSError as error:
+        raise Failed(
+            f"cannot be read: {error.strerror}", where=str(path), fix="give another --out, or move it away"
+        ) from error
 
 
 def _write(path: Path, text: str) -> None:

@@ -10,16 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from deploy.render.carried import check_carried
 from deploy.render.containers import VERSIONS, ContainerEngine, container_engines
 from deploy.render.target import GPUS_PER_NODE, Request
-from serving.config.revisions import elsewhere, require_engines
 from serving.config.schema import Deployment
 from serving.errors import UsageError
-from serving.modes.disaggregated import Disaggregated
-from serving.modes.lora import Lora
 from serving.modes.mode import Device
 from serving.modes.parallel import Parallel
-from serving.modes.speculative import Speculative
 
 LONGEST_NAME = 40
 """Kubernetes' labels hold 63 characters, and an ending and a hash go behind the names of a set's pods."""
@@ -32,48 +29,18 @@ MONITORING = "monitoring"
 
 def check_deployment(request: Request, target: str, *, divided: bool = False) -> None:
     """Refuse what no cluster target carries, save `divided` prefill where it is. Raises: UsageError."""
-    deployment, where = request.deployment, request.document.where
-    require_engines(deployment, request.document, f"render for {target}")
-    if elsewhere(deployment):
+    check_carried(request, target, divided=divided)
+    name, where = request.deployment.name, request.document.where(("name",))
+    if len(name) > LONGEST_NAME:
         raise UsageError(
-            "revisions that are served elsewhere are not carried over to a cluster",
-            where=where(("revisions",)),
-            fix="leave them out; another deployment file can name all addresses",
+            f"'{name}' is {len(name)} characters, too long for the names made of it",
+            where=where, fix=f"use at most {LONGEST_NAME}",
         )  # fmt: skip
-    if len(deployment.name) > LONGEST_NAME:
+    if not name[0].isalpha():
         raise UsageError(
-            f"'{deployment.name}' is {len(deployment.name)} characters, too long for the names made of it",
-            where=where(("name",)), fix=f"use at most {LONGEST_NAME}",
+            f"'{name}' begins with a digit, and names of Services are made of it",
+            where=where, fix="begin it with a letter",
         )  # fmt: skip
-    if _lies_here(deployment.model):
-        raise UsageError(
-            f"model '{deployment.model}' lies on this machine, where a cluster's nodes cannot read it",
-            where=where(("model",)), fix="give a hub id such as Qwen/Qwen3-0.6B, which each engine fetches",
-        )  # fmt: skip
-    if deployment.engine.device == "rocm":
-        raise UsageError(
-            "device rocm has no image here", where=where(("engine", "device")), fix="render for cuda or cpu"
-        )
-    for number, mode in enumerate(deployment.modes):
-        if isinstance(mode, Speculative) and mode.model is not None and _lies_here(mode.model):
-            raise UsageError(
-                f"the drafting model '{mode.model}' lies on this machine",
-                where=where(("modes", number, "model")), fix="give a hub id, which each engine fetches",
-            )  # fmt: skip
-        if isinstance(mode, Lora) or (isinstance(mode, Disaggregated) and not divided):
-            fix = (
-                "render kserve or ray, whose routers send both legs"
-                if isinstance(mode, Disaggregated)
-                else "serve a merged model, or run it with `teapot serve`, which checks and names adapters"
-            )
-            raise UsageError(
-                f"{mode.kind} is not carried over to {target}", where=where(("modes", number)), fix=fix
-            )
-
-
-def _lies_here(model: str) -> bool:
-    """Whether it is a folder, or one of teapot's own, and no id of a hub."""
-    return "/" not in model or model.startswith((".", "/", "~"))
 
 
 def device(deployment: Deployment) -> Device:

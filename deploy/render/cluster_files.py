@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
+from deploy.render.carried import engine_notes
 from deploy.render.cluster import (
     MONITORING,
     disruption_budget,
@@ -164,6 +165,7 @@ def _engine_notes(request: Request) -> tuple[str, ...]:
     return (
         *version_note(request.deployment),
         *sections_note(request),
+        *engine_notes(request.deployment),
         *_alone(request),
         "engines that hang while /health answers are not restarted: teapot's watch on progress is not here",
         "requests of CPU and memory for engines: the deployment file has none; add what your nodes have",

@@ -7,17 +7,16 @@ Not run here, for there is no Docker engine; the file is held against the publis
 from __future__ import annotations
 
 from deploy.render import services
+from deploy.render.carried import check_carried, engine_notes, escaped
+from deploy.render.cluster import parallel, require_no_ray, sections_note, version_note
 from deploy.render.containers import ENGINE_PORT, ContainerEngine, container_engines
 from deploy.render.mounted import gateway_file, left_out_of_gateway, scrape_file
 from deploy.render.places import FOLDER, LOCUST_PORT
 from deploy.render.target import Rendered, Request
 from deploy.render.yaml_text import yaml_text
-from serving.config.revisions import own_revision
-from serving.config.schema import Deployment
 from serving.errors import UsageError
-from serving.modes.disaggregated import Disaggregated
-from serving.modes.lora import Lora
 
+NAME = "compose"
 _HEADER = """\
 # Rendered from {source} by `teapot render compose`; a change here is lost, change that file.
 #
@@ -33,11 +32,11 @@ def render_compose(request: Request) -> Rendered:
     """The compose file, the gateway's deployment file and Prometheus' configuration. Raises: UsageError."""
     deployment = request.deployment
     _check(request)
-    gpu = container_engines(request, "cuda")
+    gpu = () if deployment.engine.device == "cpu" else container_engines(request, "cuda")
     cpu, without = _on_cpu(request)
     found = {
-        **{engine.name: services.engine(engine, deployment, "gpu") for engine in gpu},
-        **{f"{engine.name}-cpu": services.engine(engine, deployment, "cpu") for engine in cpu},
+        **{engine.name: services.engine(escaped(engine), deployment, "gpu") for engine in gpu},
+        **{f"{engine.name}-cpu": services.engine(escaped(engine), deployment, "cpu") for engine in cpu},
         "gateway": services.gateway(deployment),
         "prometheus": services.prometheus(),
         "grafana": services.grafana(),
@@ -50,18 +49,20 @@ def render_compose(request: Request) -> Rendered:
         "networks": {"engines": {}, "front": {}},
         "volumes": {name: {} for name in services.VOLUMES},
     }
-    urls = [f"http://{engine.name}:{ENGINE_PORT}" for engine in gpu]
+    urls = [f"http://{engine.name}:{ENGINE_PORT}" for engine in gpu or cpu]
     gateway = gateway_file(deployment, request.document, urls)
     files = {
         "docker-compose.yml": _HEADER.format(source=request.source, locust=LOCUST_PORT) + yaml_text(document),
         f"{FOLDER}/gateway.yaml": _made(request) + yaml_text(gateway),
         f"{FOLDER}/prometheus.yml": _made(request) + yaml_text(scrape_file(deployment, urls)),
     }
-    return Rendered(files, (*without, *_notes(deployment)))
+    return Rendered(files, (*without, *_notes(request)))
 
 
 def _on_cpu(request: Request) -> tuple[tuple[ContainerEngine, ...], tuple[str, ...]]:
     """The engines of the profile `cpu`; none, and why, where the deployment needs a GPU."""
+    if request.deployment.engine.device == "cpu":
+        return container_engines(request, "cpu"), ("no profile gpu, for engine.device is cpu",)
     try:
         return container_engines(request, "cpu"), ()
     except UsageError as error:
@@ -70,21 +71,17 @@ def _on_cpu(request: Request) -> tuple[tuple[ContainerEngine, ...], tuple[str, .
 
 
 def _check(request: Request) -> None:
-    deployment, where = request.deployment, request.document.where
-    if own_revision(deployment) is None:
+    check_carried(request, NAME)
+    require_no_ray(request, NAME)
+    if (found := parallel(request.deployment)) and found[1].node_count > 1:
         raise UsageError(
-            "every revision is served elsewhere, so there is no engine to put into a container",
-            where=where(("revisions",)), fix="run the gateway with `teapot serve`",
+            "an engine on several machines is not carried over to compose",
+            where=request.document.where(("modes", found[0])), fix="render systemd or lws",
         )  # fmt: skip
-    for number, mode in enumerate(deployment.modes):
-        if isinstance(mode, Disaggregated | Lora):
-            raise UsageError(
-                f"{mode.kind} is not carried over to compose",
-                where=where(("modes", number)), fix="run it with `teapot serve`, which divides and proves it",
-            )  # fmt: skip
 
 
-def _notes(deployment: Deployment) -> tuple[str, ...]:
+def _notes(request: Request) -> tuple[str, ...]:
+    deployment = request.deployment
     notes = [
         "modes are not proven: the gateway sees the engines as servers elsewhere; look at the board Levers",
         "engines are not supervised by teapot: Docker starts one again that ends, but not one that hangs",
@@ -93,7 +90,8 @@ def _notes(deployment: Deployment) -> tuple[str, ...]:
         notes.append("no keys: the gateway takes requests from everyone who reaches its loopback port")
     else:
         notes.append("gateway.keys_file is mounted from beside the compose file: deploy/compose/keys.yaml")
-    return (*notes, *left_out_of_gateway(deployment))
+    said = (*version_note(deployment), *sections_note(request), *engine_notes(deployment))
+    return (*notes, *left_out_of_gateway(deployment), *said)
 
 
 def _made(request: Request) -> str:

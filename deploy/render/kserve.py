@@ -13,6 +13,7 @@ import math
 import shlex
 from typing import Any
 
+from deploy.render.carried import escaped
 from deploy.render.cluster import (
     check_deployment,
     engines,
@@ -88,7 +89,7 @@ def _pair(request: Request) -> Disaggregated | None:
 
 def _service(request: Request, pair: Disaggregated | None) -> dict[str, Any]:
     deployment = request.deployment
-    found = engines(request)
+    found = [escaped(engine) for engine in engines(request)]
     first = found[-1] if pair else found[0]
     spec: dict[str, Any] = {
         "model": {"uri": f"hf://{deployment.model}", "name": deployment.model},

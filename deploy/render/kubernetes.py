@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from deploy.render.carried import escaped
 from deploy.render.cluster import (
     check_deployment,
     engines,
@@ -39,7 +40,7 @@ def render_kubernetes(request: Request) -> Rendered:
 def _engines(request: Request) -> dict[str, Any]:
     deployment = request.deployment
     name, labels = deployment.name, selector(deployment.name, "engine")
-    first = engines(request)[0]
+    first = escaped(engines(request)[0])
     pod = engine_pod(first, deployment, command=["python3"], args=first.argv)
     return {
         "apiVersion": "apps/v1",

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from deploy.render.carried import escaped
 from deploy.render.cluster import (
     check_deployment,
     engines,
@@ -73,7 +74,7 @@ def _nodes(request: Request) -> int:
 def _set(request: Request, nodes: int) -> dict[str, Any]:
     deployment = request.deployment
     name = deployment.name
-    first = engines(request)[0]
+    first = escaped(engines(request)[0])
     template = {
         "size": nodes,
         # Ranks cannot join a world that runs already.

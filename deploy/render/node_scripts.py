@@ -5,6 +5,7 @@ Owns: their text. Knows nothing about which flags an engine needs: those come in
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -163,7 +164,9 @@ def _flag(setting: Setting) -> str:
     """A value that begins with a dash must be tied to its flag, or it is taken for another."""
     if setting.value is None:
         return setting.name
-    return f"{setting.name}{'=' if setting.value.startswith('-') else ' '}{setting.value}"
+    words = shlex.split(setting.value)
+    tied = len(words) == 1 and words[0].startswith("-")
+    return f"{setting.name}{'=' if tied else ' '}{setting.value}"
 
 
 def quoted(value: str) -> str:

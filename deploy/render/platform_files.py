@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from deploy.render.carried import engine_notes
 from deploy.render.cluster import sections_note
 from deploy.render.cluster_files import NOT_RUN, shared_files
 from deploy.render.cluster_load import load, load_paragraphs
@@ -56,7 +57,8 @@ def platform_files(request: Request, platform: Platform) -> Rendered:
             where="--gateway edge", fix=f"add --platform-url URL; {platform.find_url}",
         )  # fmt: skip
     own = edge_notes(request.deployment)[:1] if with_gateway else _WITHOUT
-    notes = (*platform.notes, *own, *_OURS, *sections_note(request))
+    said = (*sections_note(request), *engine_notes(request.deployment))
+    notes = (*platform.notes, *own, *_OURS, *said)
     if url is None:
         notes += (f"load from several machines: it needs --platform-url; {platform.find_url}",)
     usage = (NOT_RUN, platform.usage)

@@ -24,6 +24,7 @@ SHARED_MEMORY = "8Gi"
 """vLLM's processes hand each other tensors through it."""
 CLAIM = "100Gi"
 """For weights and compiled code, where nobody says more: the claim is there to be changed."""
+TOKEN = "HF_TOKEN"
 PROBE_EVERY_S = 10
 FIRST_TOKEN_S = 60
 """What the probe's one token may take, a first compilation for its shape included."""
@@ -77,12 +78,12 @@ def cache_claim() -> dict[str, Any]:
 
 
 def environment(variables: Mapping[str, str], name: str) -> list[dict[str, Any]]:
-    """The engine's variables, and the hub's token where there is a Secret with one."""
-    token = {"secretKeyRef": {"name": f"{name}-hub", "key": "token", "optional": True}}
-    return [
-        *({"name": key, "value": value} for key, value in variables.items()),
-        {"name": "HF_TOKEN", "valueFrom": token},
-    ]
+    """The engine's variables, and the hub's token from a Secret, if there is one and the file names none."""
+    found: list[dict[str, Any]] = [{"name": key, "value": value} for key, value in variables.items()]
+    if TOKEN not in variables:
+        token = {"secretKeyRef": {"name": f"{name}-hub", "key": "token", "optional": True}}
+        found.append({"name": TOKEN, "valueFrom": token})
+    return found
 
 
 def resources(gpus: int, deployment: Deployment) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from deploy.render.carried import escaped
 from deploy.render.cluster import (
     check_deployment,
     device,
@@ -109,7 +110,7 @@ def _values(request: Request) -> dict[str, Any]:
 
 def _model(request: Request) -> dict[str, Any]:
     deployment = request.deployment
-    first = engines(request)[0]
+    first = escaped(engines(request)[0])
     repository, _, tag = first.image.rpartition(":")
     flags = flags_of(first, without=("--model", *LISTENING))
     own = without_folders(first.environment)

@@ -48,6 +48,7 @@ def render_ray(request: Request) -> Rendered:
         "scraping: Ray tells vLLM's metrics by its own exporter, with `_` for `:`, and boards ask for `:`",
         "slo as bounds of the engines' own histograms",
         *_places(request),
+        *_replaced(request),
         "routing: Ray's router chooses, and gateway.routing means nothing to it",
     ]
     return platform_files(
@@ -69,6 +70,12 @@ def render_ray(request: Request) -> Rendered:
 def _places(request: Request) -> tuple[str, ...]:
     found = parallel(request.deployment)
     return ("hosts: Ray chooses the nodes of a rank",) if found and found[1].hosts else ()
+
+
+def _replaced(request: Request) -> tuple[str, ...]:
+    """Said of values that Ray does not leave as they are; it knows no way to write a `$`."""
+    found = [name for name, value in request.deployment.engine.env.items() if "$" in str(value)]
+    return (f"engine.env {', '.join(found)}: Ray puts variables in place of $NAME in it",) if found else ()
 
 
 def _pair(request: Request) -> Disaggregated | None:

@@ -31,6 +31,8 @@ VOLUMES = ("engine-cache", "prometheus-data", "grafana-data", "runs", "targets")
 START_PERIOD_S = 1200
 """A model is fetched, loaded and compiled: as long as `engine.start_timeout` gives it by default."""
 STOP_MARGIN_S = 15
+_TOKEN = {"HF_TOKEN": "${HF_TOKEN:-}"}
+"""Of the hub, from `.env`; a file that names its own goes first."""
 
 
 def engine(engine: ContainerEngine, deployment: Deployment, profile: str) -> dict[str, Any]:
@@ -41,7 +43,7 @@ def engine(engine: ContainerEngine, deployment: Deployment, profile: str) -> dic
         "profiles": [profile],
         "entrypoint": ["python3"],
         "command": list(engine.argv),
-        "environment": {**engine.environment, "HF_TOKEN": "${HF_TOKEN:-}"},
+        "environment": {**engine.environment, **({} if "HF_TOKEN" in engine.environment else _TOKEN)},
         "networks": {"engines": {"aliases": [engine.name]}},
         "volumes": [f"engine-cache:{CACHE}"],
         # vLLM's processes hand each other tensors through it; with --ipc=host they would share the host's.
@@ -51,6 +53,8 @@ def engine(engine: ContainerEngine, deployment: Deployment, profile: str) -> dic
         "stop_grace_period": f"{drain_s + 10 + STOP_MARGIN_S}s",
         **_guarded(read_only=False),
     }
+    if not engine.devices and isinstance(deployment.engine.cores, int):
+        service["cpus"] = deployment.engine.cores
     if engine.devices:
         reserved = {
             "driver": "nvidia",

@@ -6,10 +6,10 @@ Held against `systemd-analyze verify`; the scripts of two machines were run in t
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from deploy.render.carried import secrets_note
 from deploy.render.node_scripts import Parts, node_script, quoted, ray_address, ray_script
 from deploy.render.target import Rendered, Request
 from deploy.render.units import CONFIGURATION, node_unit, ray_unit, serving_unit
@@ -17,18 +17,23 @@ from deploy.render.yaml_text import yaml_text
 from serving.config.flags import EngineCommand, Placement, engine_command, engine_context, engine_contexts
 from serving.config.layout import engine_slots
 from serving.config.revisions import own_revision
+from serving.config.schema import Deployment
 from serving.config.startup import startup_problems
 from serving.engine.embedded import EMBEDDED
 from serving.engine.folders import DataFolder
 from serving.engine.recipes import Recipe, choose_recipe
 from serving.errors import UsageError
+from serving.modes.lora import Lora
 from serving.modes.mode import Device
 from serving.modes.nodes import HOST_IP
 from serving.modes.parallel import Parallel
+from serving.modes.speculative import Speculative
 
 FOLDER = "systemd"
-SECRET = re.compile(r"(token|key|secret|password)$", re.IGNORECASE)
 DATA_VARIABLE = "$TEAPOT_HOME"
+_LOCAL = (".", "~", "/")
+_UNSEEN = ("~", "/home/", "/root/", "/tmp/", "/var/tmp/")
+"""ProtectHome and PrivateTmp hide these from the units."""
 
 
 def render_systemd(request: Request) -> Rendered:
@@ -62,9 +67,9 @@ def _parts(request: Request, made: str) -> tuple[Parts, EngineCommand, str]:
     model = f"{DATA_VARIABLE}/models/{deployment.model}" if _embedded(request) else quoted(deployment.model)
     command = _command(request, device, recipe, model)
     variables = {
-        setting.name: str(setting.value)
-        if DATA_VARIABLE in str(setting.value)
-        else quoted(str(setting.value))
+        setting.name: quoted(str(setting.value))
+        if setting.name in deployment.engine.env
+        else str(setting.value)
         for setting in command.settings
         if not setting.name.startswith("--") and setting.name != HOST_IP
     }
@@ -97,17 +102,40 @@ def _embedded(request: Request) -> bool:
     return request.deployment.model in EMBEDDED
 
 
+def _paths(deployment: Deployment) -> Iterator[tuple[str, str]]:
+    """What lies on this machine: the key that names it, and where it is."""
+    gateway, grafana = deployment.gateway, deployment.grafana
+    if own_revision(deployment) is not None and deployment.model.startswith(_LOCAL):
+        yield "the model", deployment.model
+    for mode in deployment.modes:
+        if isinstance(mode, Speculative) and mode.model is not None and mode.model.startswith(_LOCAL):
+            yield "the drafting model", str(mode.model)
+        if isinstance(mode, Lora):
+            places = ((f"the adapter {name}", path) for name, path in mode.adapters.items())
+            yield from ((what, path) for what, path in places if path.startswith(_LOCAL))
+    if gateway.keys_file is not None:
+        yield "gateway.keys_file", gateway.keys_file
+    if gateway.tls is not None:
+        yield "gateway.tls.cert", gateway.tls.cert
+        yield "gateway.tls.key", gateway.tls.key
+    if grafana is not None and grafana.token_file is not None:
+        yield "grafana.token_file", grafana.token_file
+    for number, revision in enumerate(deployment.revisions):
+        for key in ("key_file", "ca_file"):
+            if (path := getattr(revision, key)) is not None:
+                yield f"revisions[{number}].{key}", path
+
+
 def _notes(request: Request, mode: Parallel | None) -> Iterator[str]:
     deployment = request.deployment
-    if own_revision(deployment) is not None and deployment.model.startswith((".", "~", "/home")):
-        yield f"the model {deployment.model}: put it where the units may read, and give its whole path"
-    if deployment.gateway.keys_file is not None:
-        yield f"gateway.keys_file: put it beside {CONFIGURATION}/{deployment.name}.yaml"
-    if deployment.gateway.tls is not None:
-        yield f"gateway.tls: put the files beside {CONFIGURATION}/{deployment.name}.yaml"
-    secret = [name for name in deployment.engine.env if SECRET.search(name)]
-    if secret:
-        yield f"engine.env {', '.join(secret)}: written as it is; let no other user read these files"
+    for key, path in _paths(deployment):
+        if path.startswith(_UNSEEN):
+            yield f"{key} {path}: the units do not see it; put it where they do, and say that in the file"
+        elif path.startswith("/"):
+            yield f"{key} {path}: the user teapot must be able to read it"
+        else:
+            yield f"{key}: put it beside {CONFIGURATION}/{deployment.name}.yaml"
+    yield from secrets_note(deployment)
     if mode is not None and len(mode.hosts) > 1:
         yield "the network: it must be private, for neither gloo, NCCL nor Ray asks for a key"
         if deployment.engine.device == "auto":

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from serving.config.schema import Deployment
+from serving.config.schema import Deployment, GatewaySection
 
 TEAPOT = "/opt/teapot/.venv/bin/teapot"
 """Where the units look for it: a clone in /opt/teapot in which `make demo` or `make check` ran once."""
@@ -17,6 +17,7 @@ DATA = "/var/lib/teapot"
 STOP_MARGIN_S = 15
 ENGINE_MARGIN_S = 10
 """Engines get so much longer than the gateway to let requests finish (serving/config/flags.py)."""
+_FIRST_FREE_PORT = 1024
 _SECTION = """\
 [Service]
 Type=exec
@@ -60,9 +61,9 @@ def serving_unit(
     name = f"{CONFIGURATION}/{deployment.name}.yaml"
     return f"""\
 {made}
-# It is up when http://{gateway.host}:{gateway.port}/health/ready answers 200.
+# It is up when {_address(gateway)}/health/ready answers 200.
 {_unit(f"teapot: {deployment.name}, engines and gateway", wanted + _GIVEN_UP)}
-{_SECTION.format(data=DATA)}{environment}ExecStart={TEAPOT} serve {name}
+{_SECTION.format(data=DATA)}{environment}{_privileged(gateway)}ExecStart={TEAPOT} serve {name}
 # SIGTERM goes to teapot alone, which drains and ends its engines; what then still lives is killed.
 KillMode=mixed
 TimeoutStopSec={stop_s}
@@ -75,6 +76,20 @@ RestartPreventExitStatus=2
 [Install]
 WantedBy=multi-user.target
 """
+
+
+def _address(gateway: GatewaySection) -> str:
+    """Where it answers, as this machine reaches it."""
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(gateway.host, gateway.host)
+    scheme = "http" if gateway.tls is None else "https"
+    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{gateway.port}"
+
+
+def _privileged(gateway: GatewaySection) -> str:
+    """What a port needs that no plain user may listen on."""
+    if not any(0 < port < _FIRST_FREE_PORT for port in (gateway.port, gateway.admin_port)):
+        return ""
+    return f"# For a port below {_FIRST_FREE_PORT}.\nAmbientCapabilities=CAP_NET_BIND_SERVICE\n"
 
 
 def node_unit(deployment: Deployment, made: str, addresses: Sequence[str]) -> str:

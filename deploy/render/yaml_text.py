@@ -5,6 +5,7 @@ Owns: that form. Knows nothing about what is in the files.
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -12,6 +13,10 @@ from typing import Any
 import yaml
 
 WIDTH = 110
+_READ_OTHERWISE = re.compile(
+    r"[-+]?(\.\d+|\d[\d_]*(\.[\d_]*)?)(e[-+]?\d+)?|[-+]?0[xob][\da-f_]+|[-+]?\.(inf|nan)|y|n", re.IGNORECASE
+)
+"""Words to PyYAML, and numbers or truths to the readers of Kubernetes, Helm and Compose: 1e3, 0o17, y."""
 
 
 def yaml_text(document: Mapping[str, Any]) -> str:
@@ -46,7 +51,7 @@ class _Plain(yaml.SafeDumper):
 
 
 def _text(dumper: yaml.SafeDumper, data: str) -> yaml.ScalarNode:
-    style = "|" if "\n" in data else None
+    style = "|" if "\n" in data else "'" if _READ_OTHERWISE.fullmatch(data) else None
     return dumper.represent_scalar("tag:yaml.org,2002:str", data, style=style)
 
 

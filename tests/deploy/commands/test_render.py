@@ -51,6 +51,24 @@ def test_a_folder_that_cannot_be_written_to_is_named(
     assert "cannot be written" in capsys.readouterr().err
 
 
+def test_what_stands_in_the_way_of_a_file_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, out = files(tmp_path)
+    (Path(out) / "docker-compose.yml").mkdir(parents=True)
+    assert main(["render", "compose", file, "--out", out]) == 1
+    assert "docker-compose.yml: cannot be read" in capsys.readouterr().err
+
+
+def test_the_same_is_rendered_however_the_file_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, out = files(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    assert main(["render", "compose", file, "--out", out]) == 0
+    assert main(["render", "compose", "./d.yaml", "--out", out, "--check"]) == 0
+
+
 def test_a_choice_that_means_nothing_for_a_target_is_refused_with_those_that_take_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

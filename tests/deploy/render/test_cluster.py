@@ -26,6 +26,7 @@ def refused(tmp_path: Path, target: str, text: str, choices: Choices = NONE) -> 
     [
         ("name: d\n", "d.yaml:1: model", "lies on this machine"),
         ("name: d\nmodel: /models/x\n", "d.yaml:2: model", "give a hub id"),
+        ("name: '1e3'\nmodel: a/b\n", "d.yaml:1: name", "begin it with a letter"),
         (f"name: {'x' * 41}\nmodel: a/b\n", "d.yaml:1: name", "use at most 40"),
         ("name: d\nmodel: a/b\nengine: {device: rocm}\n", "engine.device", "render for cuda or cpu"),
         ("name: d\nmodel: a/b\nmodes: [{kind: lora, adapters: {x: a/c}}]\n", "modes[0]", "lora is not"),
@@ -85,7 +86,7 @@ def test_on_cpu_the_image_is_the_one_for_cpu_and_cores_are_asked_for(tmp_path: P
 def test_a_drafting_model_on_this_machine_is_refused_too(tmp_path: Path) -> None:
     mode = "{kind: speculative, method: draft_model, model: ./draft, tokens: 3}"
     told = refused(tmp_path, "kubernetes", f"name: d\nmodel: a/b\nmodes: [{mode}]\n")
-    assert "d.yaml:3: modes[0].model: the drafting model './draft' lies on this machine" in told
+    assert "d.yaml:3: modes[0].model: model './draft' is no hub id" in told
 
 
 @pytest.mark.parametrize("target", ["kubernetes", "ray"])

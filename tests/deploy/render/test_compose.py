@@ -80,6 +80,34 @@ def test_what_needs_a_gpu_has_no_cpu_profile_and_says_why(tmp_path: Path) -> Non
     assert any("no profile cpu" in note and "int4_per_token_head" in note for note in found.notes)
 
 
+def test_a_deployment_for_cpu_has_engines_for_cpu_only_and_the_gateway_finds_them(tmp_path: Path) -> None:
+    file = tmp_path / "d.yaml"
+    file.write_text("name: d\nmodel: a/b\nengine: {device: cpu, cores: 4, kv_cache_memory: 2GiB}\n")
+    found = render("compose", str(file))
+    assert "engine-0" not in services(found.files)
+    assert services(found.files)["engine-0-cpu"]["cpus"] == 4
+    gateway = yaml.safe_load(found.files["deploy/compose/gateway.yaml"])
+    assert gateway["revisions"][0]["urls"] == ["http://engine-0:8000/v1"]
+    assert "no profile gpu, for engine.device is cpu" in found.notes
+
+
+@pytest.mark.parametrize(
+    ("mode", "words"),
+    [("hosts: [10.0.0.1, 10.0.0.2]", "several machines"), ("executor: ray", "needs a Ray cluster")],
+)
+def test_an_engine_of_several_machines_is_refused(tmp_path: Path, mode: str, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        rendered(tmp_path, f"name: d\nmodel: a/b\nmodes: [{{kind: parallel, tensor: 2, {mode}}}]\n")
+
+
+def test_sections_and_versions_that_it_does_not_read_are_told(tmp_path: Path) -> None:
+    file = tmp_path / "d.yaml"
+    file.write_text("name: d\nmodel: a/b\nengine: {version: 0.32.0}\nprometheus: {port: 9999}\n")
+    notes = render("compose", str(file)).notes
+    assert any(note.startswith("prometheus: read by") for note in notes)
+    assert any(note.startswith("engine.version 0.32.0: the image is pinned") for note in notes)
+
+
 def test_a_deployment_without_engines_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no engine"):
         rendered(tmp_path, "name: d\nrevisions: [{name: a, urls: ['http://127.0.0.1:9/v1']}]\n")

@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 from fakes.clusters import rendered
 
+from deploy.commands.render import render
 from serving.facts.load_flags import engine_flags
 
 PLAIN = """\
@@ -68,6 +69,13 @@ def test_prefill_and_decode_are_two_configurations_with_the_same_connector(tmp_p
         assert not any("SIDE_CHANNEL" in name for name in config["runtime_env"]["env_vars"]), (
             "Ray sets its own"
         )
+
+
+def test_a_value_in_which_ray_replaces_variables_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "d.yaml"
+    file.write_text("name: d\nmodel: a/b\nengine: {env: {A: 'x$HOME', B: y}}\n")
+    notes = render("ray", str(file)).notes
+    assert "engine.env A: Ray puts variables in place of $NAME in it" in notes
 
 
 def test_hosts_are_said_to_mean_nothing_to_ray(tmp_path: Path) -> None:

@@ -119,3 +119,36 @@ def test_a_secret_that_is_written_is_told(tmp_path: Path) -> None:
 def test_files_that_must_be_put_beside_are_named() -> None:
     notes = render("systemd", str(GOLDEN / "one-machine.yaml")).notes
     assert "gateway.keys_file: put it beside /etc/teapot/one.yaml" in notes
+
+
+def test_files_that_the_units_do_not_see_are_told(tmp_path: Path) -> None:
+    file = tmp_path / "d.yaml"
+    gateway = "gateway: {keys_file: /home/a/keys.yaml, tls: {cert: /srv/c.pem, key: k.pem}}\n"
+    file.write_text(f"name: d\nmodel: ./m\n{gateway}grafana: {{url: 'http://g:3000', token_file: ~/t}}\n")
+    notes = render("systemd", str(file)).notes
+    assert any(note.startswith("gateway.keys_file /home/a/keys.yaml: the units do not see") for note in notes)
+    assert any(note.startswith("grafana.token_file ~/t: the units do not see it") for note in notes)
+    assert "gateway.tls.cert /srv/c.pem: the user teapot must be able to read it" in notes
+    assert "gateway.tls.key: put it beside /etc/teapot/d.yaml" in notes
+    assert "the model: put it beside /etc/teapot/d.yaml" in notes
+
+
+def test_values_of_the_file_are_no_code_in_the_script(tmp_path: Path) -> None:
+    said = '$TEAPOT_HOME/x"; touch pwned; echo "it\'s $(touch pwned) `touch pwned` \\ ${HOME}\nline two'
+    engine = {"env": {"SAID": said}, "args": {"chat_template": f"-x {said}"}}
+    modes = [{"kind": "parallel", "tensor": 2, "hosts": ["10.0.0.1", "10.0.0.2"]}]
+    file = tmp_path / "d.yaml"
+    file.write_text(yaml.safe_dump({"name": "d", "model": "a/b", "engine": engine, "modes": modes}))
+    script = render("systemd", str(file)).files["systemd/d-node.sh"]
+    (tmp_path / "ip").write_text("#!/bin/sh\necho '1: lo inet 10.0.0.1/8 x'\n")
+    (tmp_path / "vllm").write_text('#!/bin/sh\nprintf "%s\\0" "$SAID" "$@"\n')
+    for program in ("ip", "vllm"):
+        (tmp_path / program).chmod(0o755)
+    (tmp_path / "d-node.sh").write_text(script)
+    environ = {"PATH": f"{tmp_path}:/usr/bin:/bin", "VLLM": str(tmp_path / "vllm")}
+    command = ["sh", "d-node.sh", "0"]
+    done = subprocess.run(command, cwd=tmp_path, env=environ, capture_output=True, text=True, check=True)
+    words = done.stdout.split("\0")
+    assert words[0] == said
+    assert f"--chat-template=-x {said}" in words
+    assert not (tmp_path / "pwned").exists()

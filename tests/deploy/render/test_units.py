@@ -27,6 +27,19 @@ def test_stopping_waits_for_the_requests_in_flight() -> None:
     assert float(read(serving_unit(patient, "#"))["Service"]["TimeoutStopSec"]) > 330
 
 
+def test_a_port_that_no_plain_user_may_listen_on_is_allowed_and_others_need_nothing() -> None:
+    low = Deployment(name="d", gateway=GatewaySection(port=443))
+    assert read(serving_unit(low, "#"))["Service"]["AmbientCapabilities"] == "CAP_NET_BIND_SERVICE"
+    assert "AmbientCapabilities" not in serving_unit(DEPLOYMENT, "#")
+
+
+def test_the_address_to_try_is_one_that_this_machine_reaches() -> None:
+    gateway = GatewaySection.model_validate({"host": "::", "tls": {"cert": "c", "key": "k"}})
+    assert "https://[::1]:8000/health/ready" in serving_unit(Deployment(name="d", gateway=gateway), "#")
+    everywhere = Deployment(name="d", gateway=GatewaySection(host="0.0.0.0"))
+    assert "http://127.0.0.1:8000/health/ready" in serving_unit(everywhere, "#")
+
+
 def test_only_teapot_is_told_to_stop_and_what_is_left_is_killed() -> None:
     assert read(serving_unit(DEPLOYMENT, "#"))["Service"]["KillMode"] == "mixed"
 
