@@ -80,10 +80,10 @@ class Judge:
             )
             context = self._context(deployment, device, recipe.version)
         except TeapotError as error:
-            return replace(arm, ruled_out=str(error))
+            return replace(arm, ruled_out="; ".join(map(_reason, error.problems)))
         slots = engine_slots(deployment, self.machine, device=device)
         found = startup_problems(deployment, read.document, *engine_contexts(context, slots))
-        grave = [str(entry.problem) for entry in found if entry.severity in ("error", "ineffective")]
+        grave = [_reason(entry.problem) for entry in found if entry.severity in ("error", "ineffective")]
         if grave:
             return replace(arm, ruled_out="; ".join(grave))
         return self._planned(arm, deployment, context, workloads)
@@ -180,6 +180,11 @@ def _floors(
                 prefill_s=prefill_floor(served, prompt).seconds,
             ),
         )
+
+
+def _reason(problem: Problem) -> str:
+    """Without the place: the arm is that."""
+    return f"{problem.what}; {problem.fix}" if problem.fix else problem.what
 
 
 def _speculative(deployment: Deployment) -> Speculative | None:

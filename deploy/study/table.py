@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from deploy.study.measures import BY_NAME
-from deploy.study.results import ArmResult, Figure, Ratio, Summary
+from deploy.study.results import ArmResult, Figure, Prediction, Ratio, Summary
 
 COLUMNS = ("output_tokens_per_s", "tokens_per_s_per_user", "ttft_p50_s", "tpot_p50_s")
 BAR = 20
@@ -93,7 +93,6 @@ def _predicted(summary: Summary) -> Sequence[str]:
     if not summary.predictions:
         return []
     lines = ["predicted  measured                 off   held"]
-    held = {True: "yes", False: "NO", None: "?"}
     for one in summary.predictions:
         bounds = f"{one.measured.value:.2f}x"
         if one.measured.low is not None and one.measured.high is not None:
@@ -102,6 +101,17 @@ def _predicted(summary: Summary) -> Sequence[str]:
         over = one.over_workload or one.over
         what = f"{one.arm}{under} over {over}: {BY_NAME[one.measure].title}, {one.tag}"
         lines.append(
-            f"{one.predicted:>8.2f}x  {bounds:<22}  {one.error_ratio:>+5.0%}  {held[one.held]:<4}  {what}"
+            f"{one.predicted:>8.2f}x  {bounds:<22}  {one.error_ratio:>+5.0%}  {_held(one):<4}  {what}"
         )
     return [*lines, ""]
+
+
+def _held(one: Prediction) -> str:
+    """`yes?`: the interval holds what was predicted, and no effect at all too."""
+    if one.held is None:
+        return "?"
+    if not one.held:
+        return "NO"
+    low, high = one.measured.low, one.measured.high
+    undecided = low is not None and high is not None and low <= 1 <= high and one.predicted != 1
+    return "yes?" if undecided else "yes"

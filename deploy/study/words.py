@@ -17,8 +17,7 @@ SPOKEN = (
     "ttft_p50_s",
     "prefill_mean_s",
 )
-"""Measures that a sentence may be about, the most telling first; of latencies only where they changed."""
-_LATENCIES = ("ttft_p50_s", "prefill_mean_s")
+"""What a sentence may be about: always the first, the others where they changed or a prediction failed."""
 _TIMES = {0.5: "halved", 2.0: "doubled", 3.0: "tripled", 4.0: "quadrupled"}
 _EXACTLY = 0.005
 
@@ -33,6 +32,7 @@ def words(summary: Summary) -> tuple[str, ...]:
         for workload in summary.workloads:
             said += _speed(summary, arm.name, workload)
             said += _step(summary, arm, workload)
+        said += _wrong(summary, arm.name)
         rows = [row for row in summary.quality if row.get("arm") == arm.name]
         said += [text for row in rows if (text := _quality(arm.name, row))]
     said += _batches(summary.predictions)
@@ -58,7 +58,7 @@ def _capacity(summary: Summary, arm: str) -> Iterator[str]:
 def _speed(summary: Summary, arm: str, workload: str) -> Iterator[str]:
     for measure in SPOKEN:
         found = summary.ratio(measure, arm=arm, workload=workload)
-        if found is None or (measure in _LATENCIES and found.better is None):
+        if found is None or (measure != SPOKEN[0] and found.better is None and not _missed(summary, found)):
             continue
         title = BY_NAME[measure].title if measure != "output_tokens_per_s" else "output tokens/s"
         told = f"{arm} under {workload}: {title} {times(found.figure)}{_verdict(found)}"
@@ -68,6 +68,26 @@ def _speed(summary: Summary, arm: str, workload: str) -> Iterator[str]:
     if accepted and length:
         told = f"{percent(accepted.figure)} of drafted tokens accepted"
         yield f"{arm} under {workload}: {told}, {length.figure.value:.2f} tokens a pass."
+
+
+def _missed(summary: Summary, found: Ratio) -> bool:
+    """Whether what was predicted of it does not lie in its interval."""
+    wanted = (found.arm, found.over, found.workload, found.measure)
+    return any(
+        one.held is False
+        for one in summary.predictions
+        if (one.arm, one.over, one.workload, one.measure) == wanted
+    )
+
+
+def _wrong(summary: Summary, arm: str) -> Iterator[str]:
+    """Predictions that failed of what is not spoken of otherwise."""
+    for one in summary.predictions:
+        told = one.measure in (*SPOKEN, "kv_cache_tokens")
+        if (one.arm, one.over, one.held) == (arm, summary.control, False) and not told:
+            under = "" if one.workload is None else f" under {one.workload}"
+            what = f"{arm}{under}: {BY_NAME[one.measure].title} {times(one.measured)}"
+            yield f"{what}; predicted {one.predicted:.2f}x ({one.tag}): {_judged(one)}."
 
 
 def _step(summary: Summary, arm: ArmResult, workload: str) -> Iterator[str]:
@@ -94,8 +114,11 @@ def _predicted(summary: Summary, arm: str, workload: str | None, measure: str) -
 
 def _judged(one: Prediction) -> str:
     off = f"{one.error_ratio * 100:+.0f} %"
-    if one.held:
-        return "it held"
+    low, high = one.measured.low, one.measured.high
+    if one.held and low is not None and high is not None:
+        # An interval that holds both what was predicted and no effect at all decides nothing.
+        undecided = low <= 1 <= high and one.predicted != 1
+        return "not contradicted, nor is no effect" if undecided else "it held"
     return f"it was off by {off}" if one.held is not None else f"off by {off}, of one repeat"
 
 

@@ -41,6 +41,15 @@ def test_predicted_stands_beside_measured_also_where_it_was_wrong():
     assert " NO " in wrong
 
 
+def test_an_interval_that_decides_nothing_has_a_question_mark():
+    one = summary().predictions[1]
+    wide = replace(one, measured=replace(one.measured, low=0.5, high=2.4), held=True)
+    line = next(line for line in lines(predictions=(wide,)) if "fp8 under chat over plain" in line)
+    assert " yes? " in line
+    once = replace(one, held=None)
+    assert any(" ?  " in line for line in lines(predictions=(once,)))
+
+
 def test_words_notes_and_doubts_come_last():
     found = lines(words=("a sentence",), notes=("a note",), doubts=("001: slow",))
     assert found[-3:] == ["- a sentence", "note: a note", "not valid: 001: slow"]

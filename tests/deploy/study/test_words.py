@@ -42,6 +42,24 @@ def test_an_arm_of_a_stack_tells_what_it_adds_to_the_arm_below_it():
     assert "more under chat, over fp8 alone: output tokens/s 1.30x [1.20, 1.40], better." in said
 
 
+def test_a_prediction_that_failed_is_told_whatever_it_is_of():
+    one = summary()
+    wrong = replace(one.predictions[1], measure="tpot_mean_s", predicted=0.67, error_ratio=0.64)
+    said = words(replace(one, predictions=(wrong,)))
+    assert (
+        "fp8 under chat: TPOT mean 1.10x [1.02, 1.19]; predicted 0.67x (calibrated): it was off by +64 %."
+        in said
+    )
+
+
+def test_an_interval_that_holds_the_prediction_and_no_effect_decides_nothing():
+    one = summary()
+    wide = replace(one.predictions[1], measured=figure(1.1, 0.5, 2.4), held=True)
+    told = replace(one.ratios[1], better=True)
+    said = words(replace(one, predictions=(wide,), ratios=(told,)))
+    assert any("predicted 1.50x (calibrated): not contradicted, nor is no effect." in each for each in said)
+
+
 def test_one_repeat_is_said_to_be_one():
     one = summary()
     told = [replace(r, figure=figure(1.1), better=None) for r in one.ratios if r.workload]
