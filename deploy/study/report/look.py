@@ -85,7 +85,8 @@ details { margin: 10px 0 0; } summary { cursor: pointer; color: var(--blue); fon
 pre { overflow-x: auto; font-size: .8rem; background: var(--back); padding: 10px; }
 .state { font-weight: 600; } td.text { min-width: 120px; }
 @media (max-width: 520px) { .bar { grid-template-columns: 92px 1fr 78px; gap: 6px; font-size: .82rem; }
-  figure { padding: 10px; } .point .beside { display: none; } }
+  figure { padding: 10px; } .track[data-tip]::after, .part[data-tip]::after { left: -84px; }
+  .point .beside { display: none; } }
 @media print { .what, label.pick, nav { display: none; } .definition { display: block; position: static;
   background: none; color: #444; padding: 0 0 6px; } .plot { height: 190px !important; } figure { padding:
   10px; margin-bottom: 10px; } .words { font-size: 14px; } details:not([open]) > summary { display: none; }

@@ -15,6 +15,8 @@ from deploy.study.report.figures import amount, interval, seconds
 from deploy.study.report.view import View
 from deploy.study.results import ArmResult, Summary
 
+UNDECIDED = "not told from chance"
+"""What `deploy.study.words` says of a ratio whose interval holds 1; such sentences stand behind."""
 _SIDE = {True: "in effect", False: "not in effect", None: "not proven"}
 
 
@@ -40,10 +42,19 @@ def _text(at: int, text: frozenset[int]) -> str:
 
 def words(summary: Summary) -> str:
     """The summary in words, and what limits it."""
-    said = "".join(f"<li>{escape(line)}</li>" for line in summary.words)
-    found = f'<ul class="words">{said}</ul>' if said else '<p class="empty">Nothing was measured.</p>'
+    undecided = [line for line in summary.words if UNDECIDED in line]
+    told = [line for line in summary.words if line not in undecided]
+    found = f'<ul class="words">{_items(told)}</ul>' if summary.words else ""
+    if undecided:
+        heading = f"{len(undecided)} more that cannot be told from chance"
+        found += f'<details><summary>{heading}</summary><ul class="words">{_items(undecided)}</ul></details>'
+    found = found or '<p class="empty">Nothing was measured.</p>'
     notes = "".join(f"<li>{escape(note)}</li>" for note in summary.notes)
     return found + (f'<ul class="notes soft">{notes}</ul>' if notes else "")
+
+
+def _items(lines: Iterable[str]) -> str:
+    return "".join(f"<li>{escape(line)}</li>" for line in lines)
 
 
 def arms(view: View) -> str:

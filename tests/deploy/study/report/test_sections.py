@@ -4,15 +4,26 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fakes.study_page import summary
+from fakes.study_page import ratio, summary
 
 from deploy.study.report import sections
+from deploy.study.words import words
 
 
 def test_the_words_come_with_what_limits_them():
     body = sections.words(summary())
     assert "FP8 KV doubled capacity: 93,184 -&gt; 186,368 tokens." in body
     assert "Starts were held" in body
+
+
+def test_sentences_that_tell_nothing_from_chance_stand_behind_the_others():
+    ratios = (ratio("fp8-kv", "output_tokens_per_s", "chat-16", 1.01),)
+    said = words(summary(ratios=ratios, predictions=(), quality=()))
+    undecided = [line for line in said if sections.UNDECIDED in line]
+    assert undecided  # the words of a study say it so
+    body = sections.words(summary(words=said))
+    assert "1 more that cannot be told from chance" in body
+    assert body.index("cannot be told from chance") < body.index("1.01x")
 
 
 def test_a_study_without_words_says_that_nothing_was_measured():
