@@ -32,7 +32,7 @@ from serving.modes.speculative import Speculative
 FOLDER = "systemd"
 DATA_VARIABLE = "$TEAPOT_HOME"
 _LOCAL = (".", "~", "/")
-_UNSEEN = ("~", "/home/", "/root/", "/tmp/", "/var/tmp/")
+_UNSEEN = ("home", "root", "run/user", "tmp", "var/tmp")
 """ProtectHome and PrivateTmp hide these from the units."""
 
 
@@ -129,7 +129,7 @@ def _paths(deployment: Deployment) -> Iterator[tuple[str, str]]:
 def _notes(request: Request, mode: Parallel | None) -> Iterator[str]:
     deployment = request.deployment
     for key, path in _paths(deployment):
-        if path.startswith(_UNSEEN):
+        if f"{path}/".startswith(tuple(f"/{top}/" for top in _UNSEEN)) or path.startswith("~"):
             yield f"{key} {path}: the units do not see it; put it where they do, and say that in the file"
         elif path.startswith("/"):
             yield f"{key} {path}: the user teapot must be able to read it"
