@@ -118,7 +118,7 @@ def _frontier(view: View, workload: str, found: Sequence[Placed]) -> Drawn:
         tip = f"{name}: {number(speed.value)} tok/s at a perplexity ratio of {ratio['value']:.4f}, {place}"
         point = Point(
             x=speed.value, x_low=speed.low, x_high=speed.high, y=ratio["value"], y_low=ratio["low"],
-            y_high=ratio["high"], tip=tip, tag=speed.tag, label=name,
+            y_high=ratio["high"], tip=tip, tag=speed.tag,
         )  # fmt: skip
         series.append(Series(name=f"{name}: {place}", points=(point,), look=view.look(name)))
     x = axis(f"output tokens/s, {workload}", ends(series, "x"), log=False, zero=False)

@@ -6,11 +6,13 @@ Owns: these charts. Knows nothing about the page.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from statistics import median
 
 from deploy.study.measures import BY_NAME
 from deploy.study.report import bars as draw
 from deploy.study.report.chart import Chart, Drawn, bar, by_workload, row
-from deploy.study.report.figures import GIB, MIB, amount, interval, times, told
+from deploy.study.report.figures import GIB, MIB, amount, interval, percent, times, told
 from deploy.study.report.plot import Point, Series, axis, ends, plot
 from deploy.study.report.view import View, mode_of
 from deploy.study.results import Figure, Prediction, Ratio
@@ -97,15 +99,17 @@ def _predictions(view: View) -> Drawn | None:
         "held",
     )
     body = draw.ratios(groups, says="Predicted and measured ratios of every lever")
-    held = sum(row.held is True for row in found)
-    wrong = sum(row.held is False for row in found)
-    caption = f"Of {len(found)} predictions {held} lie in the measured interval, {wrong} do not"
-    caption += (
-        f", {len(found) - held - wrong} cannot be told without an interval."
-        if held + wrong < len(found)
-        else "."
-    )
-    return Drawn(body=body, rows=rows, head=head, caption=caption)
+    return Drawn(body=body, rows=rows, head=head, caption=_reckoning(found))
+
+
+def _reckoning(found: Sequence[Prediction]) -> str:
+    """How good the predictions were. A wide interval holds almost any of them, so the error stands beside."""
+    held, wrong = (sum(row.held is verdict for row in found) for verdict in (True, False))
+    said = f"Of {len(found)} predictions {held} lie in the measured interval, {wrong} do not"
+    if held + wrong < len(found):
+        said += f", {len(found) - held - wrong} cannot be told without an interval"
+    error = median(abs(row.error_ratio) for row in found)
+    return f"{said}; the median error is {percent(error)}. A wide interval holds almost any prediction."
 
 
 def _prediction_title(row: Prediction) -> str:
@@ -168,8 +172,14 @@ def _stack(view: View) -> Drawn | None:
             continue
         unit, name = (GIB, "GiB") if max(memory.value for *_, memory in pairs) >= GIB else (MIB, "MiB")
         points = {arm.name: _stack_point(arm, speed, memory, unit) for arm, speed, memory in pairs}
+        stacked = {name for arm, *_ in pairs if arm.on in points for name in (arm.name, arm.on)}
         series = [
-            Series(name=arm.name, points=(points[arm.name],), look=view.look(arm.name)) for arm, *_ in pairs
+            Series(
+                name=arm.name,
+                points=(points[arm.name] if arm.name in stacked else replace(points[arm.name], label=""),),
+                look=view.look(arm.name),
+            )
+            for arm, *_ in pairs
         ]
         x = axis(f"output tokens/s, {workload}", ends(series, "x"), log=False)
         y = axis(f"weights + KV in use, {name}", ends(series, "y"), log=False)

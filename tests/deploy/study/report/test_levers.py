@@ -39,7 +39,10 @@ def test_a_wrong_prediction_is_shown_as_wrong(view, said):
         *("ngram-4", "plain", "code", "output", "2.5x", "calibrated"),
         *("2x", "[1.94x, 2.06x]", "-20.0 %", "no"),
     )
-    assert drawn.caption == "Of 2 predictions 1 lie in the measured interval, 1 do not."
+    # Errors of 0 and 20 %: their median is 10 %.
+    assert drawn.caption.startswith(
+        "Of 2 predictions 1 lie in the measured interval, 1 do not; the median error is 10 %."
+    )
     assert "predicted 2.5x, calibrated: E t / (k t_d + t_v)" in said(drawn.body)
 
 
@@ -47,7 +50,7 @@ def test_a_prediction_without_an_interval_is_neither_right_nor_wrong(view):
     bare = prediction("ngram-4", "output_tokens_per_s", "code", 2.5, figure(2.0, "x", None, n=1))
     drawn = DRAW["predictions"](replace(view, summary=summary(predictions=(replace(bare, held=None),))))
     assert drawn.rows[0][-1] == "no interval"
-    assert drawn.caption.endswith("0 do not, 1 cannot be told without an interval.")
+    assert "0 do not, 1 cannot be told without an interval;" in drawn.caption
 
 
 def test_weight_formats_stand_beside_the_control_in_speed_and_bytes(view):
