@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Protocol, cast
+from typing import NoReturn, Protocol, cast
 
 from serving.console import Console
 from serving.errors import EXIT_SIGINT, EXIT_USAGE, TeapotError
@@ -70,10 +70,17 @@ class _Help(argparse.ArgumentDefaultsHelpFormatter):
         return action.help if said or nothing else super()._get_help_string(action)
 
 
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong and where help is: all options before it would push it off the screen."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(EXIT_USAGE, f"{self.prog}: {message}\nsee: {self.prog} --help\n")
+
+
 def _top_parser() -> argparse.ArgumentParser:
     width = max(map(len, COMMANDS))
     listing = "\n".join(f"  {name:<{width}}  {command.help}" for name, command in COMMANDS.items())
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="teapot",
         usage="teapot [--version] COMMAND [options]",
         description=f"Serve language models with vLLM and measure them truthfully.\n\ncommands:\n{listing}",
@@ -153,7 +160,7 @@ def _run(name: str, command: Command, words: Sequence[str]) -> int:
     module = cast(CommandModule, import_module(command.module))
     if name not in BRIEF:
         gc.enable()
-    sub = argparse.ArgumentParser(
+    sub = _Parser(
         prog=f"teapot {name}", description=command.help[0].upper() + command.help[1:] + ".",
         formatter_class=_Help,
     )  # fmt: skip

@@ -226,10 +226,16 @@ def prices(words: Sequence[str]) -> dict[str, float]:
     found = {}
     for word in words:
         name, _, value = word.partition("=")
+        gpu = find_gpu(name, gpus())
+        if gpu is None:
+            raise _unknown(name, "--price", tuple(gpus()))
         try:
-            found[gpu_named(name).name] = float(value)
+            price = float(value)
         except ValueError:
-            raise UsageError(f"'{word}' is no price", where="--price", fix="write h100-sxm=2.5") from None
+            price = -1.0
+        if not 0 <= price < float("inf"):
+            raise UsageError(f"'{word}' is no price", where="--price", fix="write h100-sxm=2.5")
+        found[gpu.name] = price
     return found
 
 

@@ -104,12 +104,13 @@ def _likely(number: float, quantity: str, forms: str) -> str:
     """Say what a bare number may have meant: habits differ, so it is offered, never assumed."""
     if number < 0 or number != number:
         return f"write a {quantity} like {forms}"
+    said = int(number) if isinstance(number, float) and number.is_integer() else number
     if quantity == "duration":
-        guess = f"{number}ms (or {number}s)" if number >= 50 else f"{number}s (or {number}ms)"
+        guess = f"{said}ms (or {said}s)" if number >= 50 else f"{said}s (or {said}ms)"
     elif quantity == "size":
-        guess = f"{number}B" if number >= 1024 else f"{number}GiB (or {number}MiB)"
+        guess = f"{said}B" if number >= 1024 else f"{said}GiB (or {said}MiB)"
     else:
-        guess = f"{number}/s"
+        guess = f"{said}/s"
     return f"write it with its unit, probably {guess}"
 
 

@@ -61,6 +61,10 @@ class Fields:
         """A count that may be absent or null."""
         return self.count(*keys) if self.get(*keys) is not None else None
 
+    def window(self) -> int | None:
+        """The sliding window; none where it is absent, null or 0, as vLLM 0.33.0 reads it."""
+        return self.optional("sliding_window") if self.get("sliding_window") != 0 else None
+
     def flag(self, key: str, default: bool) -> bool:
         """True or false. Raises: UsageError."""
         value = self.get(key)

@@ -53,6 +53,15 @@ def test_help_names_a_default_at_most_once_and_no_none(name: str, capsys: pytest
     assert ") (default" not in words
 
 
+def test_a_wrong_option_is_told_without_the_list_of_all_of_them(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["plan", "--users", "none"])
+    assert stop.value.code == 2
+    told = capsys.readouterr().err.splitlines()
+    assert told[0].startswith("teapot plan: argument --users: ")
+    assert told[1:] == ["see: teapot plan --help"]
+
+
 def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stop:
         cli.main(["--help"])

@@ -73,5 +73,8 @@ def test_variants_are_the_product_of_the_axes() -> None:
 
 def test_prices_are_by_device() -> None:
     assert prices(["H100=2.5"]) == {"h100-sxm": 2.5}
-    with pytest.raises(UsageError, match="is no price"):
-        prices(["h100=much"])
+    for word in ("h100=much", "h100", "h100=-1", "h100=nan", "h100=inf"):
+        with pytest.raises(UsageError, match=r"--price: .* is no price"):
+            prices([word])
+    with pytest.raises(UsageError, match="--price: 'h101' is not known"):
+        prices(["h101=1"])

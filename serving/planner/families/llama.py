@@ -18,7 +18,7 @@ def windows(fields: Fields, layers: int) -> list[int | None]:
 
     `use_sliding_window: false` switches it off, as in transformers and vLLM.
     """
-    window = fields.optional("sliding_window") if fields.flag("use_sliding_window", True) else None
+    window = fields.window() if fields.flag("use_sliding_window", True) else None
     kinds = fields.words("layer_types", LAYER_TYPES, layers)
     if kinds is None:
         return [window] * layers

@@ -58,7 +58,7 @@ def shared_expert(hidden: int, inner: int) -> tuple[Tensor, ...]:
 
 def _windows(fields: Fields, layers: int) -> list[int | None]:
     """Off unless use_sliding_window; then the layers from max_window_layers on, or as layer_types says."""
-    window = fields.optional("sliding_window") if fields.flag("use_sliding_window", False) else None
+    window = fields.window() if fields.flag("use_sliding_window", False) else None
     kinds = fields.words("layer_types", LAYER_TYPES, layers)
     if window is None:
         return [None] * layers

@@ -51,7 +51,7 @@ def test_a_number_without_a_unit_is_refused_with_its_likely_meaning() -> None:
         parse_size(2)
     with pytest.raises(UnitError, match=r"10485760 has no unit; .*probably 10485760B"):
         parse_size(10485760)
-    with pytest.raises(UnitError, match=r"'4' has no unit; .*probably 4.0/s"):
+    with pytest.raises(UnitError, match=r"'4' has no unit; .*probably 4/s"):
         parse_rate("4")
 
 

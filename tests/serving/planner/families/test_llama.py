@@ -38,8 +38,9 @@ def test_mistral_has_one_window_in_all_layers() -> None:
     assert {layer.kv for layer in found.layers} == {AttentionKv(8, 128, window=4096)}
 
 
-def test_a_window_that_is_switched_off_is_none() -> None:
-    found = model_shape({**MISTRAL, "use_sliding_window": False}, "config.json")
+@pytest.mark.parametrize("off", [{"use_sliding_window": False}, {"sliding_window": 0}])
+def test_a_window_that_is_switched_off_is_none(off: dict[str, object]) -> None:
+    found = model_shape({**MISTRAL, **off}, "config.json")
     assert found.layers[0].kv == AttentionKv(8, 128)
 
 
