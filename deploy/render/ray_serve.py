@@ -9,6 +9,7 @@ What belongs to a server of its own (its address, how it shuts down, what it tel
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from deploy.render.cluster import check_deployment, device, engines, parallel
@@ -18,6 +19,8 @@ from deploy.render.platform_files import Platform, platform_files
 from deploy.render.target import Rendered, Request
 from deploy.render.yaml_text import yaml_text
 from serving.errors import UsageError
+from serving.facts.flags import Flag
+from serving.facts.load_flags import knowledge
 from serving.modes.disaggregated import Disaggregated
 
 NAME = "ray"
@@ -30,6 +33,8 @@ _SERVERS = (
     "--custom-histogram-buckets",
 )
 """Ray's own: it names the model, listens, ends, starts the ranks itself, and tells metrics in its own way."""
+_MULTIPLES = {"k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+"""As vLLM's parser reads `8k` and `8K`; its Python takes numbers only."""
 _SIDE_CHANNEL = "VLLM_NIXL_SIDE_CHANNEL_"
 _CONNECTORS = ("nixl", "lmcache")
 """What Ray Serve LLM documents for prefill and decode apart."""
@@ -114,30 +119,46 @@ def _application(request: Request, pair: Disaggregated | None) -> dict[str, Any]
 
 def _config(request: Request, engine: ContainerEngine, replicas: int) -> dict[str, Any]:
     model = request.deployment.model
+    known = knowledge(VERSIONS[device(request.deployment)])
     own = without_folders(engine.environment)
     env = {key: value for key, value in own.items() if not key.startswith(_SIDE_CHANNEL)}
     return {
         "model_loading_config": {"model_id": model, "model_source": model},
-        "engine_kwargs": _arguments(flags_of(engine, without=_SERVERS)),
+        "engine_kwargs": _arguments(flags_of(engine, without=_SERVERS), known.version.flags if known else {}),
         "deployment_config": {"num_replicas": replicas},
         "runtime_env": {"env_vars": env},
     }
 
 
-def _arguments(flags: Flags) -> dict[str, Any]:
+def _arguments(flags: Flags, known: Mapping[str, Flag]) -> dict[str, Any]:
     """Flags as vLLM's own names of them in Python, with values of their own kinds."""
     found: dict[str, Any] = {}
     for flag, words in flags:
-        name = flag.removeprefix("--")
-        off = not words and name.startswith("no-")
-        key = (name.removeprefix("no-") if off else name).replace("-", "_")
-        values = [_value(word) for word in words]
-        found[key] = values if len(values) > 1 else values[0] if values else not off
+        base, *inside = flag.split(".")
+        row = known.get(base)
+        key = (row.name if row else base).removeprefix("--").replace("-", "_")
+        if inside:
+            # `--compilation-config.mode 3` is a value within the object.
+            *way, last = inside
+            section = found.setdefault(key, {})
+            for part in way:
+                section = section.setdefault(part, {})
+            section[last] = _value(words[0], "size")
+        elif words:
+            values = [_value(word, row.kind if row else None) for word in words]
+            several = len(values) > 1 or (row is not None and row.takes in ("+", "*"))
+            found[key] = values if several else values[0]
+        else:
+            found[key] = not (base in row.off if row else base.startswith("--no-"))
     return found
 
 
-def _value(word: str) -> Any:
-    """A number, object or list as such; anything else is a word."""
+def _value(word: str, kind: str | None) -> Any:
+    """A word as vLLM's parser would read it for a flag of that kind; None: a flag that is not known."""
+    if kind == "text":
+        return word
+    if kind == "size" and word[-1:] in _MULTIPLES:
+        return int(float(word[:-1]) * _MULTIPLES[word[-1]])
     try:
         return json.loads(word)
     except json.JSONDecodeError:

@@ -28,8 +28,6 @@ PROMETHEUS = "prom/prometheus:v3.5.0"
 GRAFANA = "grafana/grafana:12.2.0"
 DCGM = "nvcr.io/nvidia/k8s/dcgm-exporter:4.4.2-4.7.1-ubuntu22.04"
 VOLUMES = ("engine-cache", "prometheus-data", "grafana-data", "runs", "targets")
-START_PERIOD_S = 1200
-"""A model is fetched, loaded and compiled: as long as `engine.start_timeout` gives it by default."""
 STOP_MARGIN_S = 15
 _TOKEN = {"HF_TOKEN": "${HF_TOKEN:-}"}
 """Of the hub, from `.env`; a file that names its own goes first."""
@@ -48,7 +46,9 @@ def engine(engine: ContainerEngine, deployment: Deployment, profile: str) -> dic
         "volumes": [f"engine-cache:{CACHE}"],
         # vLLM's processes hand each other tensors through it; with --ipc=host they would share the host's.
         "shm_size": "8gb",
-        "healthcheck": _python_check(ENGINE_PORT, "/health", start_s=START_PERIOD_S),
+        "healthcheck": _python_check(
+            ENGINE_PORT, "/health", start_s=math.ceil(deployment.engine.start_timeout)
+        ),
         # SIGTERM with requests in flight: vLLM lets them finish for --shutdown-timeout (drain + 10 s).
         "stop_grace_period": f"{drain_s + 10 + STOP_MARGIN_S}s",
         **_guarded(read_only=False),

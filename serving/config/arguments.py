@@ -80,11 +80,14 @@ def _first(flag: str) -> str:
 def argument_flags(args: Mapping[str, Any]) -> Iterator[tuple[str, str, tuple[str, ...]]]:
     """For each key: the key, its flag, and the words that follow it.
 
-    true is the flag alone, false its `--no-` form, a section becomes JSON, a list several words.
+    true is the flag alone, false its `--no-` form, a section becomes JSON, a list several words. A value inside
+    an object (`--compilation-config.mode`) always follows its flag, as JSON where it is no word.
     """
     for key, value in args.items():
         flag = flag_of(key)
-        if isinstance(value, bool):
+        if "." in flag and isinstance(value, bool | list):
+            yield key, flag, (json.dumps(value, separators=(",", ":")),)
+        elif isinstance(value, bool):
             yield key, flag if value else flag.replace("--", "--no-", 1), ()
         elif isinstance(value, Mapping):
             yield key, flag, (json.dumps(value, separators=(",", ":")),)

@@ -52,6 +52,27 @@ def test_flags_become_arguments_with_values_of_their_own_kinds(tmp_path: Path) -
     }
 
 
+def test_a_value_is_what_vllms_parser_would_make_of_its_word(tmp_path: Path) -> None:
+    args = """\
+    revision: '2024'
+    tokenizer-revision: 1e3
+    max-num-scheduled-tokens: 8k
+    cudagraph-capture-sizes: [4]
+    compilation-config.mode: 3
+    compilation-config.pass_config.fuse_norm_quant: false
+    stream-interval: 2
+    enforce-eager: false
+"""
+    found = application(tmp_path, f"name: d\nmodel: a/b\nengine:\n  args:\n{args}")
+    kwargs = found["args"]["llm_configs"][0]["engine_kwargs"]
+    assert kwargs["revision"] == "2024"
+    assert kwargs["max_num_scheduled_tokens"] == 8000
+    assert kwargs["cudagraph_capture_sizes"] == [4]
+    assert kwargs["compilation_config"] == {"mode": 3, "pass_config": {"fuse_norm_quant": False}}
+    assert kwargs["stream_interval"] == 2
+    assert kwargs["enforce_eager"] is False
+
+
 def test_every_argument_is_a_flag_of_vllm(tmp_path: Path) -> None:
     [config] = application(tmp_path, PLAIN)["args"]["llm_configs"]
     known = engine_flags()["0.33.0"].flags

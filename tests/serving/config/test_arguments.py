@@ -18,6 +18,17 @@ def test_a_sub_key_of_a_flag_keeps_its_own_spelling() -> None:
     assert flag_of("compilation_config.cudagraph_mode") == "--compilation-config.cudagraph_mode"
 
 
+def test_a_value_inside_an_object_follows_its_flag_as_json() -> None:
+    args = {"a-b.c": False, "a-b.d": True, "a-b.e_f": [1, "x"], "a-b.g": {"h": 1}, "a-b.i": 3}
+    assert [(flag, words) for _, flag, words in argument_flags(args)] == [
+        ("--a-b.c", ("false",)),
+        ("--a-b.d", ("true",)),
+        ("--a-b.e_f", ('[1,"x"]',)),
+        ("--a-b.g", ('{"h":1}',)),
+        ("--a-b.i", ("3",)),
+    ]
+
+
 def test_values_become_words_as_vllm_takes_them() -> None:
     args = {
         "enforce_eager": True,
