@@ -55,7 +55,7 @@ def _choices(parser: argparse.ArgumentParser) -> None:
         help="where the platform's router answers, ending in /v1, for a gateway in front of it",
     )  # fmt: skip
     clusters.add_argument(
-        "--image-prefix", metavar="PREFIX",
+        "--image-prefix", type=_image_prefix, metavar="PREFIX",
         help="registry and folder of our own images, such as registry.example/team/ (default: none)",
     )  # fmt: skip
 
@@ -66,11 +66,25 @@ def _base_url(text: str) -> str:
     return text.rstrip("/")
 
 
+def _image_prefix(text: str) -> str:
+    if not re.fullmatch(r"[a-z0-9]+([._:/-]+[a-z0-9]+)*/?", text):
+        raise argparse.ArgumentTypeError(
+            f"'{text}' is no registry and folder; write it like registry.example/team/"
+        )
+    return text.rstrip("/") + "/"
+
+
 def run(args: argparse.Namespace, console: Console) -> int:
     """Render, and write or compare."""
     given = Choices(args.gateway, args.gpus_per_node, args.platform_url, args.image_prefix)
     rendered = render(args.target, args.file, args.overrides, given)
     stale = [path for path, text in rendered.files.items() if _read(args.out / path) != text]
+    left = _left_over(args, rendered)
+    if args.check and left:
+        raise Failed(
+            f"{', '.join(left)} is of an earlier rendering, and no longer among the files",
+            where=str(args.out), fix="remove it, or what applies the folder applies it too",
+        )  # fmt: skip
     if args.check and stale:
         raise Failed(
             f"{', '.join(stale)} is not what {args.file} renders to",
@@ -81,7 +95,16 @@ def run(args: argparse.Namespace, console: Console) -> int:
         _write(args.out / path, rendered.files[path])
     for note in rendered.notes:
         console.say(f"not carried over: {note}")
-    console.document({"files": sorted(rendered.files), "written": stale, "not_carried_over": rendered.notes})
+    for path in left:
+        console.say(f"left from an earlier rendering: {args.out / path}; remove it")
+    console.document(
+        {
+            "files": sorted(rendered.files),
+            "written": stale,
+            "left_over": left,
+            "not_carried_over": rendered.notes,
+        }
+    )
     console.result(
         "\n".join(f"{'wrote' if path in stale else 'as it was'} {args.out / path}" for path in rendered.files)
     )
@@ -114,6 +137,19 @@ def _named(file: Path) -> str:
     if file.is_absolute():
         file = file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else Path(file.name)
     return "".join(letter if letter.isprintable() else "?" for letter in file.as_posix())
+
+
+def _left_over(args: argparse.Namespace, rendered: Rendered) -> list[str]:
+    """Files that this deployment file was once rendered to, by other choices, and is no more."""
+    made = f"# Rendered from {_named(Path(args.file))} by `teapot render {args.target}`"
+    folders = sorted({(args.out / path).parent for path in rendered.files} - {args.out})
+    found = (path for folder in folders if folder.is_dir() for path in sorted(folder.iterdir()))
+    others = (path for path in found if path.relative_to(args.out).as_posix() not in rendered.files)
+    return [
+        path.relative_to(args.out).as_posix()
+        for path in others
+        if path.is_file() and any(line.startswith(made) for line in (_read(path) or "").splitlines()[:2])
+    ]
 
 
 def _read(path: Path) -> str | None:

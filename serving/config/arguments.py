@@ -80,8 +80,8 @@ def _first(flag: str) -> str:
 def argument_flags(args: Mapping[str, Any]) -> Iterator[tuple[str, str, tuple[str, ...]]]:
     """For each key: the key, its flag, and the words that follow it.
 
-    true is the flag alone, false its `--no-` form, a section becomes JSON, a list several words. What is inside
-    an object (`--compilation-config.mode`) always follows its flag, as JSON where it is no word.
+    true is the flag alone, false its `--no-` form, a section becomes JSON, a list several words. What is
+    inside an object (`--compilation-config.mode`) always follows its flag, as JSON where it is no word.
     """
     for key, value in args.items():
         flag = flag_of(key)

@@ -60,6 +60,30 @@ def test_what_stands_in_the_way_of_a_file_is_named(
     assert "docker-compose.yml: cannot be read" in capsys.readouterr().err
 
 
+def test_a_file_of_an_earlier_rendering_is_named_and_others_are_let_be(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, out = files(tmp_path)
+    words = ["render", "production-stack", file, "--out", out]
+    assert main([*words, "--gateway", "edge"]) == 0
+    (Path(out) / "production-stack" / "mine.yaml").write_text("# of somebody else\n")
+    capsys.readouterr()
+    assert main([*words, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["left_over"] == ["production-stack/gateway.yaml"]
+    assert main([*words, "--check"]) == 1
+    assert "production-stack/gateway.yaml is of an earlier rendering" in capsys.readouterr().err
+    (Path(out) / "production-stack" / "gateway.yaml").unlink()
+    assert main([*words, "--check"]) == 0
+
+
+@pytest.mark.parametrize("prefix", ["registry.example:5000/team", "registry.example:5000/team/"])
+def test_an_image_prefix_is_a_folder_with_or_without_its_slash(tmp_path: Path, prefix: str) -> None:
+    file, out = files(tmp_path)
+    assert main(["render", "kubernetes", file, "--out", out, "--image-prefix", prefix]) == 0
+    text = (Path(out) / "kubernetes" / "serving.yaml").read_text()
+    assert "image: registry.example:5000/team/teapot-gateway:" in text
+
+
 def test_the_same_is_rendered_however_the_file_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -96,6 +120,7 @@ def test_choices_reach_the_target(tmp_path: Path, capsys: pytest.CaptureFixture[
     [
         (["nomad", "d.yaml"], "invalid choice: 'nomad'"),
         (["ray", "d.yaml", "--platform-url", "inner:8080"], "write it like http://10.0.0.7:8000/v1"),
+        (["lws", "d.yaml", "--image-prefix", "r/x y"], "'r/x y' is no registry and folder"),
         (["lws", "d.yaml", "--gpus-per-node", "0"], "'0' is no whole number from 1"),
     ],
 )
