@@ -13,7 +13,7 @@ from pathlib import Path
 from deploy.plan_calibration import calibrate
 from deploy.plan_cpu import cpu_device
 from deploy.plan_inputs import drafting, lengths, read_shape
-from deploy.planning import gpu_of
+from deploy.planning import VERSION, gpu_of
 from serving.config.document import Document
 from serving.config.layout import engine_slots, ranks
 from serving.config.load import load_deployment
@@ -64,7 +64,7 @@ def question(deployment: Deployment, document: Document, args: argparse.Namespac
     Raises: UsageError with file and key.
     """
     model = _model(deployment, document, Path(document.name).parent)
-    return deployment_ask(deployment, model, _place(args, deployment), facts())[0]
+    return deployment_ask(deployment, model, _place(args, deployment, document), facts())[0]
 
 
 def _model(deployment: Deployment, document: Document, folder: Path) -> Model:
@@ -104,7 +104,7 @@ def _local(model: str, folder: Path, where: str) -> str:
     )
 
 
-def _place(args: argparse.Namespace, deployment: Deployment) -> Place:
+def _place(args: argparse.Namespace, deployment: Deployment, document: Document) -> Place:
     asked = deployment.engine.device
     elsewhere = args.gpu is not None or args.gpu_memory is not None
     device: Device
@@ -112,11 +112,17 @@ def _place(args: argparse.Namespace, deployment: Deployment) -> Place:
         device = "rocm" if asked == "rocm" else "cuda"
     else:
         device = resolve_device(asked, has_nvidia=asked != "cpu" and nvidia_driver_answers())
-    recipe = choose_recipe(device, deployment.engine.version)
+    version = deployment.engine.version
+    if device == "rocm" and elsewhere:
+        # Nothing is installed for it here, and none of that is needed to plan.
+        version = VERSION if version == "auto" else version
+    else:
+        key = "device" if device == "rocm" else "version"
+        version = choose_recipe(device, version, document.where(("engine", key))).version
     machine = read_machine(accelerators=device != "cpu" and not elsewhere)
     if device == "cpu":
-        return Place(device, recipe.version, machine, _cores(args, deployment, machine))
-    return Place(device, recipe.version, machine, gpu_of(args) if elsewhere else None)
+        return Place(device, version, machine, _cores(args, deployment, machine))
+    return Place(device, version, machine, gpu_of(args) if elsewhere else None)
 
 
 def _cores(args: argparse.Namespace, deployment: Deployment, machine: MachineFacts) -> Gpu | None:

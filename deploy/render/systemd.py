@@ -40,6 +40,9 @@ def render_systemd(request: Request) -> Rendered:
     """The units, the deployment file that they serve, and scripts of several machines. Raises: UsageError."""
     deployment, name = request.deployment, request.deployment.name
     made = f"# Rendered from {request.source} by `teapot render systemd`; a change here is lost."
+    if deployment.engine.device == "rocm":
+        # Refused, as `teapot serve` would refuse it: there is no engine environment for it.
+        choose_recipe("rocm", deployment.engine.version, request.document.where(("engine", "device")))
     mode = next((mode for mode in deployment.modes if isinstance(mode, Parallel)), None)
     hosts = mode.hosts if mode is not None else ()
     files = {f"{name}.yaml": f"{made}\n{yaml_text(request.document.data)}"}

@@ -25,6 +25,17 @@ def test_a_file_is_planned_for_a_named_device(tmp_path: Path) -> None:
     assert (found.ask.device, found.ask.users) == ("cuda", 8)
 
 
+def test_a_file_for_rocm_is_planned_for_a_device_that_is_named_and_else_refused_with_its_line(
+    tmp_path: Path,
+) -> None:
+    file = write(tmp_path, "engine: {device: rocm, max_model_len: 2048}\n")
+    found = plan_file(options(file, "--gpu", "mi300x"))
+    assert found.fits
+    assert found.ask.device == "rocm"
+    with pytest.raises(UsageError, match=r"d.yaml:2: engine.device: no engine is known for device 'rocm'"):
+        plan_file(options(file))
+
+
 def test_a_file_for_cpu_is_planned_for_this_machine(tmp_path: Path) -> None:
     text = "engine: {device: cpu, max_model_len: 2048, kv_cache_memory: 256MiB}\n"
     found = plan_file(options(write(tmp_path, text)))

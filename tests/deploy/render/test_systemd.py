@@ -86,6 +86,11 @@ def test_a_model_that_cannot_be_shared_so_is_refused_with_its_line(tmp_path: Pat
     assert "d.yaml:4: modes[0].tensor" in said
 
 
+def test_a_device_that_serve_has_no_engine_for_is_refused(tmp_path: Path) -> None:
+    said = refused(tmp_path, "name: d\nmodel: a/b\nengine: {device: rocm}\n")
+    assert "d.yaml:3: engine.device: no engine is known for device 'rocm'" in said
+
+
 def test_several_engines_on_the_same_hosts_are_refused(tmp_path: Path) -> None:
     text = f"name: d\nmodel: a/b\nreplicas: 2\nmodes: [{{kind: parallel, tensor: 2, {HOSTS}}}]\n"
     assert "2 engines on the same 2 nodes" in refused(tmp_path, text)
