@@ -6,6 +6,7 @@ Owns: what they say. Knows nothing about services.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 from deploy.render.places import ADMIN_PORT, DCGM_PORT, PROMETHEUS_PORT, PUBLIC_PORT, TARGETS
@@ -34,11 +35,16 @@ def left_out_of_gateway(deployment: Deployment) -> tuple[str, ...]:
     return tuple(notes)
 
 
+def _seconds(value: float) -> str:
+    """A duration as a deployment file has it: to the last digit, and without an exponent."""
+    return f"{Decimal(repr(value)).normalize():f}s"
+
+
 def gateway_file(deployment: Deployment, document: Document, urls: Sequence[str]) -> dict[str, Any]:
     """What the gateway's container serves: the engines as a revision that others run."""
     gateway = deployment.gateway
     section: dict[str, Any] = {"host": "0.0.0.0", "port": PUBLIC_PORT, "admin_port": ADMIN_PORT}
-    section |= {"drain_timeout": f"{gateway.drain_timeout:g}s", "grace": f"{gateway.grace:g}s"}
+    section |= {"drain_timeout": _seconds(gateway.drain_timeout), "grace": _seconds(gateway.grace)}
     if gateway.keys_file is None:
         section["allow_anonymous"] = True  # published on the host's loopback only
     else:
@@ -53,7 +59,7 @@ def gateway_file(deployment: Deployment, document: Document, urls: Sequence[str]
         ],
         "gateway": section,
         "slo": {
-            **{name: f"{value:g}s" for name, value in objectives.items() if value is not None},
+            **{name: _seconds(value) for name, value in objectives.items() if value is not None},
             "target": slo.target, "availability": slo.availability,
         },
         "prometheus": {"enabled": False},

@@ -28,6 +28,14 @@ def test_the_gateways_file_is_a_deployment_of_ours_with_the_same_objectives(
     assert aliases == services(shipped)["engine-0-cpu"]["networks"]["engines"]["aliases"] == ["engine-0"]
 
 
+def test_objectives_are_carried_over_to_the_last_digit(tmp_path: Path) -> None:
+    text = "name: d\nmodel: a/b\nslo: {ttft: 12345678ms, tpot: 0.00001s, e2e: 1h}\n"
+    served = tmp_path / "gateway.yaml"
+    served.write_text(rendered(tmp_path, text)[f"{FOLDER}/gateway.yaml"])
+    slo = load_deployment(served)[0].slo
+    assert (slo.ttft, slo.tpot, slo.e2e) == (12345.678, 0.00001, 3600)
+
+
 def test_prometheus_is_told_the_labels_that_the_boards_ask_for(shipped: Mapping[str, str]) -> None:
     jobs = {j["job_name"]: j for j in yaml.safe_load(shipped[f"{FOLDER}/prometheus.yml"])["scrape_configs"]}
     assert set(jobs) == {"gateway", "engine", "load", "dcgm", "prometheus"}
