@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 
+from deploy.study.report.looks import colour
 from deploy.study.results import Tag
 from loadgen.report.scales import Scale, linear
 
@@ -89,7 +90,7 @@ def _chart(groups: Sequence[Group], says: str, mark: Callable[[Bar], str], css: 
 def _row(bar: Bar, mark: str) -> str:
     hollow = "" if bar.tag == "measured" else " hollow"
     return (
-        f'<div class="bar look{bar.look}{hollow}"><span class="name">{escape(bar.name)}</span>'
+        f'<div class="bar look{colour(bar.look)}{hollow}"><span class="name">{escape(bar.name)}</span>'
         f'<span class="track" tabindex="0" role="img" aria-label="{escape(bar.tip)}"'
         f' data-tip="{escape(bar.tip)}">{mark}</span>'
         f'<span class="value">{escape(bar.words)}</span></div>'

@@ -13,12 +13,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
+from deploy.study.report.looks import colour, marker
 from deploy.study.results import Tag
 from loadgen.report.charts import Frame, framed, rounded
 from loadgen.report.scales import PLOT, Scale, fitting
-
-MARKERS = "\u25cf\u25a0\u25b2\u25c6\u25bc\u2605\u25ac\u2716"
-"""One for each series: circle, square, triangle, diamond, triangle down, star, bar, cross."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,7 +151,7 @@ def legend(series: Sequence[Series]) -> str:
     if len(series) < 2:
         return ""
     rows = "".join(
-        f'<li><b class="look{_look(row)}">{_marker(row.look)}</b>{escape(row.name)}{_tag(row)}</li>'
+        f'<li><b class="look{_look(row)}">{marker(row.look)}</b>{escape(row.name)}{_tag(row)}</li>'
         for row in series
     )
     return f'<ul class="legend">{rows}</ul>'
@@ -166,11 +164,7 @@ def _tag(row: Series) -> str:
 
 def _look(row: Series) -> str:
     hollow = row.points and all(point.tag != "measured" for point in row.points)
-    return f"{row.look % len(MARKERS)}{' hollow' if hollow else ''}"
-
-
-def _marker(look: int) -> str:
-    return MARKERS[look % len(MARKERS)]
+    return f"{colour(row.look)}{' hollow' if hollow else ''}"
 
 
 def _at(point: Point, x: Axis, y: Axis) -> tuple[float, float]:
@@ -185,7 +179,7 @@ def _line(row: Series, x: Axis, y: Axis) -> str:
     for before, after in zip(row.points, row.points[1:], strict=False):
         (x1, y1), (x2, y2) = _at(before, x, y), _at(after, x, y)
         dashed = "" if before.tag == after.tag == "measured" else " dashed"
-        css = f"series look{row.look % len(MARKERS)}{dashed}"
+        css = f"series look{colour(row.look)}{dashed}"
         parts.append(f'<path class="{css}" d="M{x1:.1f} {y1:.1f}L{x2:.1f} {y2:.1f}"/>')
     return "".join(parts)
 
@@ -210,7 +204,7 @@ def _whiskers(row: Series, x: Axis, y: Axis) -> str:
             parts.append(f"M{across:.1f} {top:.1f}V{bottom:.1f}")
         if point.x_low is not None and point.x_high is not None:
             parts.append(f"M{x.scale.at(point.x_low):.1f} {down:.1f}H{x.scale.at(point.x_high):.1f}")
-    css = f"whisker look{row.look % len(MARKERS)}"
+    css = f"whisker look{colour(row.look)}"
     return f'<path class="{css}" d="{"".join(parts)}"/>' if parts else ""
 
 
@@ -224,9 +218,9 @@ def _markers(row: Series, x: Axis, y: Axis) -> str:
         side = " west" if across > 55 else ""
         label = f'<span class="beside">{escape(point.label)}</span>' if point.label else ""
         parts.append(
-            f'<span class="point look{row.look % len(MARKERS)}{hollow}{side}" tabindex="0" role="img"'
+            f'<span class="point look{colour(row.look)}{hollow}{side}" tabindex="0" role="img"'
             f' style="left:{across:.2f}%;bottom:{up:.2f}%" aria-label="{escape(point.tip)}"'
-            f' data-tip="{escape(point.tip)}"><b>{_marker(row.look)}</b>{label}</span>'
+            f' data-tip="{escape(point.tip)}"><b>{marker(row.look)}</b>{label}</span>'
         )
     return "".join(parts)
 

@@ -112,19 +112,24 @@ def _tokens_by_k(view: View) -> Drawn | None:
     passes, more = _against_k(view, PER_PASS, "tokens a target pass")
     if not series and not passes:
         return None
-    shown = [Series(name=f"{s.name}: length", points=s.points, look=s.look) for s in series]
-    shown += [Series(name=f"{s.name}: a pass", points=s.points, look=s.look + 4) for s in passes]
-    for line in series:
-        formula = _formula(line)
-        shown.append(formula)
+    body = ""
+    if series:
+        formulas = [_formula(line) for line in series]
         rows += [
-            ("", "", formula.name, f"{p.y:.3g} at k = {p.x:.0f}", "no interval", "", p.tag)
-            for p in formula.points
+            ("", "", line.name, f"{p.y:.3g} at k = {p.x:.0f}", "no interval", "", p.tag)
+            for line in formulas
+            for p in line.points
         ]
-    x = axis("k, tokens drafted a step", ends(shown, "x"), log=False)
-    y = axis("tokens", [*ends(shown, "y"), 1.0], log=False)
-    body = plot(shown, x, y, says="Acceptance length and tokens a target pass against k")
+        body += _token_plot([*series, *formulas], "acceptance length, tokens")
+    if passes:
+        body += _token_plot(passes, "tokens a target pass")
     return Drawn(body=body, rows=(*rows, *more))
+
+
+def _token_plot(series: Sequence[Series], what: str) -> str:
+    x = axis("k, tokens drafted a step", ends(series, "x"), log=False)
+    y = axis(what, [*ends(series, "y"), 1.0], log=False)
+    return plot(series, x, y, says=f"{what} against k", tall=260)
 
 
 def _formula(line: Series) -> Series:

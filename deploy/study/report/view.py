@@ -56,7 +56,7 @@ class View:
     def look(self, arm: str) -> int:
         """The number of an arm's colour and marker: 0 for the control, the same in every chart."""
         others = [row.name for row in self.design.arms if row.name != self.design.control]
-        return 0 if arm == self.design.control else 1 + others.index(arm) % 7
+        return 0 if arm == self.design.control else 1 + others.index(arm)
 
     def workloads(self) -> tuple[str, ...]:
         """Those that send load."""
