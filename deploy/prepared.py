@@ -220,6 +220,15 @@ class _Launch:
         return PreparedEngine(context, command, spec)
 
 
+def share_cores(one: Prepared, others: Iterable[Prepared]) -> bool:
+    """Whether engines on CPU compete for cores; one that is given none has them all."""
+    if one.context.device != "cpu":
+        return False
+    mine = [frozenset(engine.context.slot.cores) for engine in one.engines]
+    theirs = [frozenset(engine.context.slot.cores) for other in others for engine in other.engines]
+    return any(not a or not b or a & b for a in mine for b in theirs)
+
+
 def free_devices(machine: MachineFacts, taken: frozenset[int], needed: int) -> tuple[int, ...] | None:
     """The accelerators that others leave; None where nobody has one. Not run on a GPU.
 

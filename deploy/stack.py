@@ -15,7 +15,7 @@ from deploy.engine_group import Around, EngineGroup
 from deploy.engine_groups import STOP_MARGIN_S, EngineGroups
 from deploy.leaving import leave
 from deploy.marking import Marking, marking
-from deploy.prepared import Among, Prepared, prepare
+from deploy.prepared import Among, Prepared, prepare, share_cores
 from deploy.prometheus import LocalPrometheus
 from serving.config.revisions import OWN, own_revision
 from serving.config.units import format_duration
@@ -156,6 +156,11 @@ class Stack:
             among=Among(asked.name, taken, tuple(self._names)),
         )
         self._names.append(prepared.model.name)
+        if share_cores(prepared, [group.prepared for group in groups]):
+            self.console.say(
+                f"note: {asked.name} shares cores with engines that run: under load its start takes minutes, "
+                "and both are slower; give each its own with engine.cores"
+            )
         return prepared
 
     def _tell(self, stopped: dict[str, Stopped]) -> None:

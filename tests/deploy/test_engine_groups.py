@@ -61,6 +61,7 @@ async def test_a_revision_comes_takes_over_and_the_old_one_leaves_without_a_fail
         before = up.answers("new")
         await until(lambda: up.answers("new") > before + 5)
         assert up.stack.gateway.state.document()["modes"][0]["kind"] == "prefix_cache"
+        assert "note: new shares cores with engines that run" in up.console.text()
     assert set(asking.statuses) == {200}, asking.failures
 
 

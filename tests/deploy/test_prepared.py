@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from fakes.engine_home import EngineHome, make_engine_home, make_model
 
-from deploy.prepared import Among, Prepared, adapter_folders, free_devices, prepare
+from deploy.prepared import Among, Prepared, adapter_folders, free_devices, prepare, share_cores
 from serving.console import Console
 from serving.errors import Failed, UsageError
 from serving.modes.mode import Accelerator, MachineFacts
@@ -121,6 +121,21 @@ def gpus(count: int) -> MachineFacts:
 def test_engines_beside_others_get_the_devices_that_these_leave() -> None:
     assert free_devices(gpus(4), frozenset({0, 2}), 2) == (1, 3)
     assert free_devices(gpus(4), frozenset(), 2) is None
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "shared"),
+    [("auto", "auto", True), ([0], "auto", True), ([0], [0], True), ([0], [1], False)],
+)
+def test_engines_on_cpu_share_cores_unless_each_is_given_its_own(
+    home: EngineHome, mine: object, theirs: object, shared: bool
+) -> None:
+    one, other = (
+        prepared(home.deployment(engine={"device": "cpu", "kv_cache_memory": "256MiB", "cores": cores}))
+        for cores in (mine, theirs)
+    )
+    assert share_cores(one, [other]) is shared
+    assert not share_cores(one, [])
 
 
 def test_too_few_devices_beside_those_that_run_is_refused_with_the_way_out() -> None:

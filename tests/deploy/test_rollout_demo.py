@@ -41,9 +41,14 @@ def kinds(path: Path) -> list[Mapping[str, object]]:
     return [mode.model_dump(include={"kind", "enabled"}) for mode in deployment.modes]
 
 
-def test_its_files_are_one_deployment_that_differs_in_its_modes_alone() -> None:
+def test_its_files_are_one_deployment_that_differs_in_modes_and_cores_alone() -> None:
     found = [load_deployment(str(path), ())[0] for path in (BEFORE, GOOD, BAD)]
-    same = [deployment.model_dump(exclude={"modes", "rollout"}) | {"modes": None} for deployment in found]
+    # Those that run at the same time share no core.
+    assert [deployment.engine.cores for deployment in found] == [(0,), (1,), (0,)]
+    same = [
+        deployment.model_dump(exclude={"modes": True, "rollout": True, "engine": {"cores"}})
+        for deployment in found
+    ]
     assert same[0] == same[1] == same[2]
     assert kinds(BEFORE) == [{"kind": "prefix_cache", "enabled": False}]
     assert kinds(GOOD) == [{"kind": "prefix_cache", "enabled": True}]
