@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from typing import Any, Literal
 
-from deploy.rollout.statistics import Moments
+from deploy.rollout.statistics import Moments, normal_point
 
 Values = Mapping[str, float]
 """By the values of the labels that are kept apart, joined by `|`; by the empty text where none are."""
@@ -71,6 +71,19 @@ class Histogram:
                 return low + (bound - low) * (wanted - so_far) / count if math.isfinite(bound) else low
             so_far, low = so_far + count, bound
         return None
+
+    def around_quantile(self, q: float, tail: float) -> tuple[float, float, float] | None:
+        """A quantile between its limits, which leave out `tail` each; None where values are too few for them.
+
+        The limits are the quantiles at the limits of the share that lies below (Woodruff, JASA 47 (1952)
+        635-646). They know nothing of how wide a bucket is.
+        """
+        n = self.n
+        half = normal_point(tail) * math.sqrt(q * (1 - q) / n) if n else 1.0
+        if not half < min(q, 1 - q):
+            return None
+        low, middle, high = (self.quantile(share) for share in (q - half, q, q + half))
+        return None if low is None or middle is None or high is None else (low, middle, high)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from deploy.rollout import gate_health, gate_means, gate_mix, gate_shares
+from deploy.rollout import gate_health, gate_means, gate_mix, gate_shares, gate_tails
 from deploy.rollout.evidence import Evidence
 from deploy.rollout.finding import Asked, Finding, Verdict
 from deploy.rollout.machine import State
@@ -53,8 +53,8 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check("ttft", gate_means.slower("first_byte", lambda a: a.gates.ttft, "s"), tests=1, alike=True),
     Check("tpot", gate_means.slower("tpot", lambda a: a.gates.tpot, "s"), tests=1, alike=True),
-    Check("ttft_tail", gate_shares.tail("first_byte"), tests=1, alike=True),
-    Check("tpot_tail", gate_shares.tail("tpot"), tests=1, alike=True),
+    Check("ttft_tail", gate_tails.tail("first_byte"), tests=1, alike=True),
+    Check("tpot_tail", gate_tails.tail("tpot"), tests=1, alike=True),
     Check("finish_reasons", gate_shares.finish_reasons, tests=8, alike=True),
     Check("tokens", gate_means.tokens, tests=2, alike=True),
 )

@@ -2,7 +2,7 @@
 
 Owns: how a factor between two means is judged. Knows nothing about how histograms were read.
 
-Means are exact whatever the buckets, which a p95 is not; the tail has checks of its own (`gate_shares.tail`).
+Means are exact whatever the buckets, which a p95 is not; the tail has checks of its own (`gate_tails`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Checks of shares: of requests that failed, were left, were slow, or ended for another reason.
+"""Checks of shares: of requests that failed, were left, missed an objective, or ended for another reason.
 
 Owns: which share is judged how. Knows nothing about how counts were read.
 
@@ -10,16 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from deploy.rollout.evidence import Histogram, Side
+from deploy.rollout.evidence import Side
 from deploy.rollout.finding import FEWEST, MATERIAL, Asked, Finding
 from deploy.rollout.statistics import Interval, between_parts, beyond_p, excess_p, most_difference, most_share
 
 Part = tuple[int, int]
 """Hits, and of how many."""
-_TAIL = 0.05
-"""The tail of latencies: what about this share of requests is slower than."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,33 +79,6 @@ def missed(slo: str) -> Callable[[Asked], Finding]:
                 of=None if slo == "availability" else part,
             ),
         )
-
-    return check
-
-
-def tail(which: str) -> Callable[[Asked], Finding]:
-    """Requests slower than a bucket's bound above which about 5 % of both sides' lie.
-
-    At a bound shares are exact, where a quantile is a guess between two bounds. The bound is chosen by both
-    sides together, so the choice favours neither.
-    """
-
-    def check(asked: Asked) -> Finding:
-        if not asked.concurrent:
-            return Finding("NOT JUDGED", "no baseline under the same load at the same time")
-        canary, baseline = getattr(asked.evidence.canary, which), getattr(asked.baseline, which)
-        if canary is None or baseline is None or canary.bounds != baseline.bounds:
-            return _absent(canary, baseline)
-        bound = _tail_bound(canary, baseline)
-
-        def part(side: Side) -> Part:
-            told = getattr(side, which)
-            return (0, 0) if told is None else (round(told.above(bound)), round(told.n))
-
-        both = part(asked.evidence.canary), part(asked.baseline)
-        found = judged(asked, Shares(f"took over {bound:g} s", *both, limit=asked.gates.tail, of=part))
-        p95s = {"p95_s": canary.quantile(0.95), "baseline_p95_s": baseline.quantile(0.95)}
-        return replace(found, numbers={**found.numbers, **p95s})
 
     return check
 
@@ -229,20 +200,6 @@ def _of_sides(
 ) -> Finding:
     mine, theirs = part(asked.evidence.canary), part(asked.baseline)
     return judged(asked, Shares(what, mine, theirs, limit, alone=alone))
-
-
-def _tail_bound(canary: Histogram, baseline: Histogram) -> float:
-    """Where the share that is slower is nearest to `_TAIL`, as a factor."""
-    n = canary.n + baseline.n
-    slower = {bound: canary.above(bound) + baseline.above(bound) for bound in canary.bounds[:-1]}
-    far = {bound: abs(math.log(hits / n / _TAIL)) for bound, hits in slower.items() if hits > 0}
-    return min(far, key=lambda bound: far[bound], default=canary.bounds[0])
-
-
-def _absent(canary: Histogram | None, baseline: Histogram | None) -> Finding:
-    if canary is None and baseline is None:
-        return Finding("NOT JUDGED", "nobody told it of either side")
-    return Finding("INCONCLUSIVE", "it was told of one side only, or by other buckets")
 
 
 def _percent(share: float) -> str:

@@ -153,6 +153,19 @@ def ratio_of_means(first: Moments, second: Moments, tail: float) -> Interval | N
     return math.exp(centre - half), math.exp(centre + half)
 
 
+def ratio_of_limits(
+    first: tuple[float, float, float], second: tuple[float, float, float]
+) -> tuple[float, float, float]:
+    """First by second between its limits, each given between limits of its own: low, estimate, high, above 0.
+
+    Zou and Donner, Statistics in Medicine 27 (2008) 1693-1702, on logarithms.
+    """
+    (a_low, a, a_high), (b_low, b, b_high) = (tuple(map(math.log, side)) for side in (first, second))
+    centre = a - b
+    low, high = math.hypot(a - a_low, b_high - b), math.hypot(a_high - a, b - b_low)
+    return math.exp(centre - low), math.exp(centre), math.exp(centre + high)
+
+
 def between_parts(
     parts: Sequence[T], estimate: Callable[[Sequence[T]], float | None], tail: float
 ) -> Interval | None:

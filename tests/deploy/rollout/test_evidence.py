@@ -72,6 +72,14 @@ def test_shares_above_a_bound_and_quantiles_are_read_off() -> None:
     assert Histogram((1.0, math.inf), (0.0, 0.0), 0.0).quantile(0.5) is None
 
 
+def test_a_quantile_lies_between_its_limits_where_there_are_enough_values() -> None:
+    """400 even over (0, 1]: the median is 0.5 -+ 1.96 * 0.5 / 20."""
+    told = Histogram((1.0, math.inf), (400.0, 0.0), 200.0)
+    assert told.around_quantile(0.5, 0.025) == pytest.approx((0.451, 0.5, 0.549), abs=1e-4)
+    assert told.around_quantile(0.999, 0.025) is None
+    assert Histogram((1.0, math.inf), (0.0, 0.0), 0.0).around_quantile(0.5, 0.025) is None
+
+
 def pairs(count: int) -> list[tuple[Reading, Reading]]:
     """A request of each side between any two readings."""
     return [

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from fakes.canaries import EARLY, asked, evidence, seconds, side
+from fakes.canaries import EARLY, asked, evidence, side
 
 from deploy.rollout.evidence import Side
-from deploy.rollout.gate_shares import aborts, errors, failed_tries, finish_reasons, missed, tail
+from deploy.rollout.gate_shares import aborts, errors, failed_tries, finish_reasons, missed
 
 PATH = "/v1/chat/completions"
 
@@ -149,35 +149,6 @@ def test_where_hardly_anything_is_known_of_before_habits_of_clients_are_not_judg
         alone = asked(replace(evidence(), baseline=before, concurrent=False))
         assert aborts(alone).answer == "NOT JUDGED"
         assert finish_reasons(alone).answer == "NOT JUDGED"
-        assert tail("tpot")(alone).answer == "NOT JUDGED"
-
-
-def test_the_tail_is_judged_at_the_bound_that_a_twentieth_is_slower_than() -> None:
-    found = tail("first_byte")(asked(evidence()))
-    assert found.answer == "PASS"
-    assert found.why.startswith("5 % of 2000 took over 0.5 s, 5 % of 2000 of the baseline's")
-    assert found.numbers["baseline_p95_s"] == 0.5
-
-
-def test_a_longer_tail_fails_although_the_mean_is_the_same() -> None:
-    longer = seconds(800, 800, 0, 400, 0, mean=0.2)
-    found = tail("first_byte")(asked(evidence(side(2000, first_byte=longer))))
-    assert found.answer == "FAIL"
-    assert found.why.startswith("20 % of 2000 took over 0.5 s")
-
-
-@pytest.mark.parametrize(
-    ("mine", "theirs", "answer"),
-    [(None, None, "NOT JUDGED"), (None, 1, "INCONCLUSIVE"), (1, None, "INCONCLUSIVE")],
-)
-def test_a_tail_that_nobody_told_of_is_not_judged(mine: int | None, theirs: int | None, answer: str) -> None:
-    told = seconds(1, 1, 1, 1, 1, mean=1)
-    sides = [side(2000, tpot=told if which else None) for which in (mine, theirs)]
-    assert tail("tpot")(asked(evidence(*sides, parts=()))).answer == answer
-
-
-def test_a_tail_needs_a_baseline_at_the_same_time() -> None:
-    assert tail("tpot")(asked(evidence(concurrent=False))).answer == "NOT JUDGED"
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from deploy.rollout.statistics import (
     most_difference,
     most_share,
     normal_point,
+    ratio_of_limits,
     ratio_of_means,
 )
 
@@ -108,6 +109,13 @@ def test_a_ratio_of_means_has_the_interval_of_its_logarithm() -> None:
 def test_too_few_numbers_or_a_mean_of_zero_have_no_ratio(side: Moments) -> None:
     assert ratio_of_means(side, Moments(400, 1.0, 0.5), 0.01) is None
     assert ratio_of_means(Moments(400, 1.0, 0.5), side, 0.01) is None
+
+
+def test_a_ratio_between_limits_is_as_wide_as_both_together() -> None:
+    """By hand on logarithms: each side is a factor of 1.2 wide, so the ratio is 1.2 ** sqrt(2)."""
+    low, middle, high = ratio_of_limits((2.5, 3.0, 3.6), (1.0, 1.2, 1.44))
+    assert middle == pytest.approx(2.5)
+    assert (middle / low, high / middle) == pytest.approx((1.2 ** math.sqrt(2),) * 2)
 
 
 def test_parts_of_which_a_mean_is_taken_have_students_interval() -> None:
