@@ -202,7 +202,7 @@ def measured(path: str) -> dict[str, Figure]:
 
 def drafting(args: argparse.Namespace, ask: Ask) -> Drafting | None:
     """What the options say of speculation. Raises: UsageError."""
-    from serving.planner.plan import speed
+    from serving.planner.plan import draft_speed
 
     if not args.speculate:
         told = args.acceptance is not None or args.acceptance_by_position
@@ -222,13 +222,7 @@ def drafting(args: argparse.Namespace, ask: Ask) -> Drafting | None:
         )
     if args.acceptance is not None and not 0 <= args.acceptance <= 1:
         raise UsageError(f"is {args.acceptance}", where="--acceptance", fix="give a probability from 0 to 1")
-    served = speed(ask)
-    draft = None
-    if ask.draft_shape is not None and served is not None:
-        from dataclasses import replace
-
-        draft = replace(served, shape=ask.draft_shape)
-    tokens = args.speculate
+    tokens, draft = args.speculate, draft_speed(ask)
     return Drafting(tokens=tokens, alpha=args.acceptance, positions=positions[:tokens], draft=draft)
 
 

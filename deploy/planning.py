@@ -74,6 +74,7 @@ def build_ask(args: argparse.Namespace, shape: ModelShape, checkpoint: Checkpoin
         checkpoint=checkpoint if stored else None,
         efficiency=args.efficiency,
         draft_shape=draft,
+        draft_weights=storage_of(None, draft) if draft else None,
         link_bytes_per_s=args.link * 1e9 if args.link else None,
     )
     if args.run:

@@ -36,7 +36,7 @@ from serving.modes.mode import Device, EngineContext, MachineFacts, ModelFacts
 from serving.modes.model_facts import model_facts
 from serving.modes.speculative import Speculative
 from serving.planner.fit import Model, Place, deployment_ask, fit
-from serving.planner.plan import Plan, speed
+from serving.planner.plan import Plan, draft_speed, speed
 from serving.planner.roofline import decode_floor, prefill_floor
 
 LOOK_UP_S = 0.0
@@ -166,8 +166,7 @@ def _floors(
         if mode:
             checked = decode_floor(served, batch=batch, context=context, tokens_each=mode.tokens + 1).seconds
             draft = LOOK_UP_S
-            if plan.ask.draft_shape is not None:
-                drafting = replace(served, shape=plan.ask.draft_shape)
+            if (drafting := draft_speed(plan.ask)) is not None:
                 draft = decode_floor(drafting, batch=batch, context=context).seconds
         yield (
             name,

@@ -150,6 +150,7 @@ def deployment_ask(deployment: Deployment, model: Model, place: Place, facts: Fa
         graphs="--enforce-eager" not in flags,
         checkpoint=model.checkpoint if _stored(deployment, model.shape) else None,
         draft_shape=model.draft,
+        draft_weights=_storage(None, model.draft, facts) if model.draft else None,
         engines=engines,
     )
     return ask, engines
@@ -205,9 +206,12 @@ def _stored(deployment: Deployment, shape: ModelShape) -> bool:
 
 def _weights(deployment: Deployment, shape: ModelShape, facts: Facts) -> WeightStorage:
     mode = _mode(deployment, QuantizedWeights)
-    name = shape.quantization or "bf16"
-    if mode is not None and not _stored(deployment, shape):
-        name = mode.format
+    asked = mode.format if mode is not None and not _stored(deployment, shape) else None
+    return _storage(asked, shape, facts)
+
+
+def _storage(asked: str | None, shape: ModelShape, facts: Facts) -> WeightStorage:
+    name = asked or shape.quantization or "bf16"
     found = find_storage(name, facts.weights)
     if found is None:
         raise UsageError(f"the bytes of weights in '{name}' are not known", fix="start with --no-plan")

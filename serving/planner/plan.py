@@ -120,10 +120,19 @@ def speed(ask: Ask) -> Speed | None:
     return Speed(ask.shape, ask.weights, ask.cache, ask.gpu, ask.ranks) if ask.gpu else None
 
 
+def draft_speed(ask: Ask) -> Speed | None:
+    """The drafting model as it is served; None without one, or without the device's rates."""
+    served = speed(ask)
+    if ask.draft_shape is None or served is None:
+        return None
+    return replace(served, shape=ask.draft_shape, weights=ask.draft_weights or ask.weights)
+
+
 def _weights(ask: Ask) -> Weights:
     total = weight_bytes(ask.shape, ask.weights)
     rank = rank_bytes(ask.shape, ask.weights, ask.ranks)
-    draft = rank_bytes(ask.draft_shape, ask.weights, ask.ranks) if ask.draft_shape else 0
+    drafts = ask.draft_weights or ask.weights
+    draft = rank_bytes(ask.draft_shape, drafts, ask.ranks) if ask.draft_shape else 0
     if ask.checkpoint is None:
         return Weights(total, rank + draft, from_files=False, draft_bytes=draft)
     # Files hold what arithmetic may not know (vision towers, odd scales): ranks share it as they share the

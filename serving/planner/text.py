@@ -88,10 +88,9 @@ def verdict(plan: Plan) -> str:
     """One line: fits or not, and by how much."""
     budget, users = plan.budget, plan.users
     if plan.fits:
-        spare = (
-            f"{plan.capacity.tokens:,} KV tokens, {users.at_max:,} users of {plan.ask.max_model_len:,} tokens"
-        )
-        return f"fits: {spare}"
+        copies = plan.ask.ranks.data
+        held = f"{plan.capacity.tokens:,} KV tokens" + (f" in each of {copies} copies" if copies > 1 else "")
+        return f"fits: {held}, {users.at_max:,} users of {plan.ask.max_model_len:,} tokens"
     if budget.missing_bytes:
         return f"does not fit: {budget.missing_bytes / 1024**3:.2f} GiB too much on each device"
     return f"does not fit: {next(limit.what for limit in plan.limits if limit.blocks)}"

@@ -85,3 +85,10 @@ def test_the_plan_is_of_one_of_several_engines(tmp_path: Path) -> None:
     found = plan_file(options(write(tmp_path, "engine: {max_model_len: 2048}\nreplicas: 3\n"), "--gpu", "l4"))
     assert found.ask.engines == 3
     assert plan_file(options(write(tmp_path, ""), "--gpu", "l4")).ask.engines == 1
+
+
+def test_a_draft_is_counted_as_its_checkpoint_has_it_beside_a_quantized_model(tmp_path: Path) -> None:
+    text = "engine: {{max_model_len: 2048}}\nmodes:\n  - {}\n  - {{kind: quantized_weights, format: fp8}}\n"
+    draft = "{kind: speculative, method: draft_model, model: smollm2-135m, tokens: 3}"
+    found = plan_file(options(write(tmp_path, text.format(draft)), "--gpu", "l4"))
+    assert found.weights.draft_bytes == 2 * 134_515_008

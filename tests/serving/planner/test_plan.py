@@ -12,7 +12,7 @@ from serving.facts.load import gpus, model_configs, weight_storage
 from serving.planner.ask import Lengths
 from serving.planner.headers import Checkpoint
 from serving.planner.model import model_shape
-from serving.planner.plan import make_plan
+from serving.planner.plan import draft_speed, make_plan
 from serving.planner.speculation import Drafting
 from serving.planner.weights import Ranks
 
@@ -87,6 +87,19 @@ def test_a_drafts_weights_and_cache_count_too() -> None:
     alone, drafted = plan(), plan(draft_shape=shape())
     assert drafted.weights.rank_bytes == 2 * alone.weights.rank_bytes
     assert drafted.pool.block_bytes == 2 * alone.pool.block_bytes
+
+
+def test_a_draft_stays_as_its_checkpoint_has_it_where_the_model_is_quantized() -> None:
+    eight, sixteen = weight_storage()["fp8"], weight_storage()["bf16"]
+    quantized = {"weights": eight, "draft_shape": SMOLLM}
+    kept, taken = plan(**quantized, draft_weights=sixteen), plan(**quantized)
+    # 134,515,008 parameters at two bytes; at one byte only the linear layers would be.
+    assert kept.weights.draft_bytes == 2 * SMOLLM.parameters
+    assert taken.weights.draft_bytes < kept.weights.draft_bytes
+    drafts = draft_speed(kept.ask)
+    assert drafts is not None
+    assert (drafts.shape, drafts.weights) == (SMOLLM, sixteen)
+    assert draft_speed(plan().ask) is None
 
 
 def test_files_headers_take_the_place_of_arithmetic() -> None:

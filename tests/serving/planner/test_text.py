@@ -18,6 +18,8 @@ from serving.planner.weights import Ranks
 def test_the_answer_comes_first() -> None:
     assert verdict(plan()) == "fits: 448,256 KV tokens, 54 users of 8,192 tokens"
     large = plan(shape("meta-llama/Meta-Llama-3.1-70B"))
+    copies = plan(ranks=Ranks(data=2))
+    assert verdict(copies) == "fits: 448,256 KV tokens in each of 2 copies, 108 users of 8,192 tokens"
     assert verdict(large).startswith("does not fit: ")
     assert verdict(large).endswith("GiB too much on each device")
     assert verdict(plan(users=60)).startswith("does not fit: the KV cache holds 54 users")
