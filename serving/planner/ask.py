@@ -61,7 +61,7 @@ class Ask:
     draft_shape: ModelShape | None = None
     """A drafting model, whose weights and cache count too."""
     draft_weights: WeightStorage | None = None
-    """Its own: vLLM leaves it alone when it quantizes the model (config/speculative.py). None: the model's."""
+    """Its own, which vLLM leaves as it is (vllm 0.33.0 config/speculative.py). None: the model's."""
     engines: int = 1
     """Engines like this one in the deployment; the plan is of one."""
     link_bytes_per_s: float | None = None

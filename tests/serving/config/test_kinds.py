@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from pydantic import BaseModel
 
 from deploy.study.file import StudyFile
 from loadgen.workload import Workload
@@ -11,7 +13,7 @@ from serving.config.load import load_deployment, load_model
 from serving.config.schema import Deployment
 from serving.errors import UsageError
 
-OF = {"deployment": Deployment, "workload": Workload, "study": StudyFile}
+OF: Mapping[str, type[BaseModel]] = {"deployment": Deployment, "workload": Workload, "study": StudyFile}
 
 
 def test_each_kind_has_the_keys_by_which_it_is_told_and_the_others_have_not() -> None:
