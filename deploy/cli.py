@@ -70,14 +70,18 @@ class _Help(argparse.ArgumentDefaultsHelpFormatter):
         return action.help if said or nothing else super()._get_help_string(action)
 
 
+class _WrongWords(Exception):
+    """What was typed cannot be read: by whom, and why."""
+
+
 class _Parser(argparse.ArgumentParser):
     """Says what is wrong and where help is: all options before it would push it off the screen."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(EXIT_USAGE, f"{self.prog}: {message}\nsee: {self.prog} --help\n")
+        raise _WrongWords(self.prog, message)
 
 
-def _top_parser() -> argparse.ArgumentParser:
+def _top_parser() -> _Parser:
     width = max(map(len, COMMANDS))
     listing = "\n".join(f"  {name:<{width}}  {command.help}" for name, command in COMMANDS.items())
     parser = _Parser(
@@ -106,13 +110,28 @@ def _add_json(parser: argparse.ArgumentParser) -> None:
                 _add_json(sub)
 
 
-def _unknown(name: str) -> int:
+def _parsed(parser: _Parser, words: Sequence[str]) -> argparse.Namespace:
+    """The words as arguments. Raises: SystemExit for wrong ones, which are told as every error is."""
+    try:
+        return parser.parse_args(words)
+    except _WrongWords as wrong:
+        raise SystemExit(_misused(*wrong.args, words)) from None
+
+
+def _misused(prog: str, message: str, words: Sequence[str]) -> int:
+    console, see = Console(as_json="--json" in words), f"see: {prog} --help"
+    console.say(f"{prog}: {message}\n{see}")
+    problem = {"what": message, "where": prog, "fix": see}
+    console.document({"error": [problem], "exit_code": EXIT_USAGE})
+    return EXIT_USAGE
+
+
+def _unknown(name: str, words: Sequence[str]) -> int:
     from difflib import get_close_matches
 
     close = get_close_matches(name, COMMANDS, n=1)
     hint = f"; did you mean '{close[0]}'?" if close else ""
-    sys.stderr.write(f"teapot: '{name}' is not a command{hint}\nsee: teapot --help\n")
-    return EXIT_USAGE
+    return _misused("teapot", f"'{name}' is not a command{hint}", words)
 
 
 def _report(error: TeapotError, console: Console) -> int:
@@ -134,7 +153,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     if not words or words[0].startswith("-"):
         parser = _top_parser()
-        args = parser.parse_args(words)
+        args = _parsed(parser, words)
         if args.version:
             print(_version())
             return 0
@@ -142,7 +161,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return EXIT_USAGE
     command = COMMANDS.get(words[0])
     if command is None:
-        return _unknown(words[0])
+        return _unknown(words[0], words)
     gc.disable()
     plugins = os.environ.get(PLUGINS)
     if words[0] in BRIEF:
@@ -166,7 +185,7 @@ def _run(name: str, command: Command, words: Sequence[str]) -> int:
     )  # fmt: skip
     module.configure(sub)
     _add_json(sub)
-    args = sub.parse_args(words)
+    args = _parsed(sub, words)
     console = Console(as_json=getattr(args, "json", False))
     try:
         return module.run(args, console)

@@ -62,6 +62,18 @@ def test_a_wrong_option_is_told_without_the_list_of_all_of_them(capsys: pytest.C
     assert told[1:] == ["see: teapot plan --help"]
 
 
+def test_a_wrong_option_is_a_document_where_one_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["load", "run", "--json"])
+    assert stop.value.code == 2
+    [problem] = json.loads(capsys.readouterr().out)["error"]
+    assert problem["where"] == "teapot load run"
+    assert problem["fix"] == "see: teapot load run --help"
+    assert cli.main(["plann", "--json"]) == 2
+    [problem] = json.loads(capsys.readouterr().out)["error"]
+    assert problem["what"] == "'plann' is not a command; did you mean 'plan'?"
+
+
 def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stop:
         cli.main(["--help"])
