@@ -102,13 +102,15 @@ def _dry_run(made: Made, console: Console) -> int:
 
 def _plan(made: Made, *, cells: bool = False) -> list[str]:
     """What will be run and how long that takes."""
+    from deploy.study.counting import many
     from serving.config.units import format_duration
 
     design = made.design
     runs = [arm.name for arm in design.arms if arm.runs]
     lines = [
-        f"{design.name}: {len(runs)} arms, {len(design.workloads)} workloads, {design.repeats} repeats:"
-        f" {len(design.starts)} starts, {len(design.cells)} cells, about"
+        f"{design.name}: {many(len(runs), 'arm')}, {many(len(design.workloads), 'workload')},"
+        f" {many(design.repeats, 'repeat')}:"
+        f" {many(len(design.starts), 'start')}, {many(len(design.cells), 'cell')}, about"
         f" {format_duration(design.estimate.total_s)}"
     ]
     lines += [f"  time: {source}" for source in design.estimate.sources]

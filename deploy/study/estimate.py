@@ -11,6 +11,7 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from deploy.study.counting import many
 from deploy.study.rows import QUALITY, QUALITY_AGAIN, Estimate, PlannedCell, PlannedStart
 from loadgen.workload import Workload
 from loadgen.workload_arrivals import Closed, Stages, TraceTimes
@@ -67,7 +68,7 @@ class Costs:
         """Of one start with its end, and where that is from."""
         same = [row.took_s for row in self.seen if row.what == key]
         if same:
-            return statistics.median(same), f"{len(same)} earlier starts alike"
+            return statistics.median(same), f"{many(len(same), 'earlier start')} alike"
         alike = [
             row.took_s
             for row in self.seen
@@ -75,7 +76,9 @@ class Costs:
             and (row.what.model, row.what.device, row.what.compiles) == (key.model, key.device, key.compiles)
         ]
         if alike:
-            return statistics.median(alike), f"{len(alike)} earlier starts of {key.model} in other modes"
+            return statistics.median(
+                alike
+            ), f"{many(len(alike), 'earlier start')} of {key.model} in other modes"
         assumed = START_S[key.device] + (COMPILING_S[key.device] if key.compiles else 0.0)
         return assumed, f"assumed {assumed:.0f} s a start: none of {key.model} was seen yet"
 

@@ -18,6 +18,7 @@ from typing import Any, Literal
 
 from deploy.running import first_of
 from deploy.study import journal
+from deploy.study.counting import many
 from deploy.study.estimate import Pace, Remaining
 from deploy.study.folder import StudyFolder
 from deploy.study.journal import Journal
@@ -78,14 +79,14 @@ class Runner:
         self._done = set(self._journal.done())
         try:
             self._note(journal.RESUMED if self._done else journal.BEGUN)
-            self.mark("study", f"study {self.design.name} begins: {len(self.design.cells)} cells")
+            self.mark("study", f"study {self.design.name} begins: {many(len(self.design.cells), 'cell')}")
             ended = await self._all()
             self._note(journal.DONE if ended == "complete" else journal.OUT_OF_BUDGET)
             self.mark("study", f"study {self.design.name} ends: {ended}")
             return ended
         except asyncio.CancelledError:
             self._note(journal.INTERRUPTED)
-            self.say(f"interrupted with {len(self._left())} cells to go; --resume goes on with them")
+            self.say(f"interrupted with {many(len(self._left()), 'cell')} to go; --resume goes on with them")
             raise
         except OSError as error:
             raise self._disk(str(error.strerror or error)) from error
@@ -97,7 +98,7 @@ class Runner:
                 if not cells:
                     break
                 if self._out_of_budget():
-                    self.say(f"the budget is used up with {len(self._left())} cells to go")
+                    self.say(f"the budget is used up with {many(len(self._left()), 'cell')} to go")
                     return "out of budget"
                 if not await self._life(start, cells):
                     break
@@ -238,7 +239,7 @@ class Runner:
         left = self._left()
         begun = {cell.start for cell in self.design.cells} - {cell.start for cell in left}
         starts = [s for s in self.design.starts if s.number not in begun and s.cells[0].id not in self._done]
-        return f"{len(left)} cells, about {format_duration(self._remaining.of(starts, left))} to go"
+        return f"{many(len(left), 'cell')}, about {format_duration(self._remaining.of(starts, left))} to go"
 
     def _out_of_budget(self) -> bool:
         budget = self.design.budget_s

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from deploy.study.counting import many
 from deploy.study.measures import BY_NAME
 from deploy.study.results import ArmResult, Figure, Prediction, Ratio, Summary
 
@@ -30,7 +31,7 @@ def table(summary: Summary) -> str:
 
 def _head(summary: Summary) -> Iterator[str]:
     state = "complete" if summary.complete else "not complete"
-    yield f"study {summary.name}: {state}; control {summary.control}, {summary.repeats} repeats" + (
+    yield f"study {summary.name}: {state}; control {summary.control}, {many(summary.repeats, 'repeat')}" + (
         ", engines held" if summary.hold else ""
     )
     width = max(len(arm.name) for arm in summary.arms)

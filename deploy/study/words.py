@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from deploy.study.counting import many
 from deploy.study.measures import BY_NAME
 from deploy.study.results import ArmResult, Figure, Prediction, Ratio, Summary
 
@@ -40,7 +41,7 @@ def words(summary: Summary) -> tuple[str, ...]:
     cells = [one for one in summary.missing if one.what == "cell"]
     if cells:
         more = " ..." if cells[1:] else ""
-        said.append(f"{len(cells)} cells are missing: {cells[0].id} ({cells[0].reason}){more}.")
+        said.append(f"{many(len(cells), 'cell')} missing: {cells[0].id} ({cells[0].reason}){more}.")
     return tuple(said)
 
 

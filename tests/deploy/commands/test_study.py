@@ -50,7 +50,7 @@ def file(tmp_path, home) -> Path:
 def test_a_dry_run_shows_cells_time_and_what_is_ruled_out_and_makes_nothing(file, tmp_path, capsys):
     assert main(["study", "run", str(file), "--dry-run", "--out", str(tmp_path / "out")]) == 0
     shown = capsys.readouterr().out
-    assert "two: 2 arms, 1 workloads, 1 repeats: 2 starts, 2 cells, about" in shown
+    assert "two: 2 arms, 1 workload, 1 repeat: 2 starts, 2 cells, about" in shown
     assert "ruled out: int4: " in shown
     assert "-fp8-chat  block 1" in shown
     assert not (tmp_path / "out").exists()
@@ -87,7 +87,7 @@ def test_a_study_runs_from_its_file_to_its_page_and_a_mode_not_in_effect_is_a_ro
     code = main(["study", "run", str(file), "--out", str(out)])
     shown = capsys.readouterr()
     assert code == 3, shown.err
-    assert "1 repeats" in shown.out
+    assert "1 repeat" in shown.out
     assert "fp8: mode 'quantized_kv' (fp8) is not in effect" in shown.out
     assert (out / "report.html").stat().st_size > 10_000
     assert [path.parent.name for path in out.glob("cells/*/load/summary.json")]

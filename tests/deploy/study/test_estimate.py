@@ -32,7 +32,7 @@ def test_a_start_alike_is_known_best_then_one_of_the_same_model_then_an_assumpti
     other = StartKey("m", "cpu", compiles=False, modes=("b",))
     seen = (Seen(KEY, 30.0), Seen(KEY, 50.0), Seen(KEY, 34.0), Seen(other, 90.0))
     assert Costs(seen).start_s(KEY) == (34.0, "3 earlier starts alike")
-    assert Costs(seen[-1:]).start_s(KEY) == (90.0, "1 earlier starts of m in other modes")
+    assert Costs(seen[-1:]).start_s(KEY) == (90.0, "1 earlier start of m in other modes")
     took, said = Costs().start_s(KEY)
     assert took == 60.0
     assert said == "assumed 60 s a start: none of m was seen yet"

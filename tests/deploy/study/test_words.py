@@ -14,7 +14,7 @@ def test_each_lever_is_a_sentence_with_before_after_and_what_was_predicted():
         "fp8 under chat: output tokens/s 1.10x [1.02, 1.19], better; predicted 1.50x (calibrated): it was off"
         " by -27 %.",
         "tensor-2: not started: 9 heads.",
-        "1 cells are missing: 009-fp8-chat (not reached).",
+        "1 cell missing: 009-fp8-chat (not reached).",
     )
 
 
