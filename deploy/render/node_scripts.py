@@ -147,7 +147,11 @@ fi"""
 def _here(parts: Parts) -> str:
     return f"""\
 : "${{TEAPOT_HOME:={DATA}}}"
-: "${{VLLM:=$(echo "$TEAPOT_HOME"/environments/{parts.environment}/bin/vllm)}}"
+for found in "$TEAPOT_HOME"/environments/{parts.environment}/bin/vllm; do : "${{VLLM:=$found}}"; done
+if [ ! -x "$VLLM" ]; then
+    echo "there is no $VLLM: run teapot engine install on this machine" >&2
+    exit 1
+fi
 """
 
 

@@ -87,6 +87,19 @@ def test_a_node_is_started_with_its_rank_its_address_and_the_shared_flags(tmp_pa
     ]
 
 
+def test_any_one_of_several_engine_environments_does_and_without_one_it_is_said(tmp_path: Path) -> None:
+    script = node_script(PARTS, "m", nodes(ADDRESSES), SETTINGS)
+    other = tmp_path / "both/home/environments/vllm-1-py312/bin/vllm"
+    other.parent.mkdir(parents=True)
+    other.write_text(SAYS)
+    other.chmod(0o755)
+    assert "[serve]" in ran(tmp_path / "both", script, "1", WATCH_S="0.1").stdout
+    (tmp_path / "none").mkdir()
+    done = ran(tmp_path / "none", script, "1", TEAPOT_HOME=str(tmp_path / "elsewhere"))
+    assert done.returncode == 1
+    assert "run teapot engine install" in done.stderr
+
+
 def test_a_node_that_lost_the_first_one_ends(tmp_path: Path) -> None:
     script = node_script(PARTS, "m", nodes(ADDRESSES), SETTINGS)
     done = ran(tmp_path, script, "1", vllm=LOSES_THE_FIRST, WATCH_S="0.1")

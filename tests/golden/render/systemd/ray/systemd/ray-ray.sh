@@ -16,7 +16,11 @@ case $number in
 esac
 
 : "${TEAPOT_HOME:=/var/lib/teapot}"
-: "${VLLM:=$(echo "$TEAPOT_HOME"/environments/vllm-0.33.0-cuda-py3*/bin/vllm)}"
+for found in "$TEAPOT_HOME"/environments/vllm-0.33.0-cuda-py3*/bin/vllm; do : "${VLLM:=$found}"; done
+if [ ! -x "$VLLM" ]; then
+    echo "there is no $VLLM: run teapot engine install on this machine" >&2
+    exit 1
+fi
 interface=$(ip -o address | awk -v own="$address" '
     { split($4, part, "/") } part[1] == own { print $2; exit }')
 if [ -z "$interface" ]; then

@@ -14,7 +14,11 @@ case $rank in
 esac
 
 : "${TEAPOT_HOME:=/var/lib/teapot}"
-: "${VLLM:=$(echo "$TEAPOT_HOME"/environments/vllm-0.33.0-cuda-py3*/bin/vllm)}"
+for found in "$TEAPOT_HOME"/environments/vllm-0.33.0-cuda-py3*/bin/vllm; do : "${VLLM:=$found}"; done
+if [ ! -x "$VLLM" ]; then
+    echo "there is no $VLLM: run teapot engine install on this machine" >&2
+    exit 1
+fi
 : "${MODEL:=Qwen/Qwen3-0.6B}"   # a folder must be there on every machine
 
 # gloo would take the address that this machine's name stands for: often 127.0.1.1, which no other reaches.
