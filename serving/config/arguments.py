@@ -61,6 +61,8 @@ def argument_problems(args: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]
         same = base + flag[len(typed) :]
         if not _NAME.fullmatch(flag[2:]):
             yield key, "is not a flag's name", "write it like max_num_batched_tokens: 2048"
+        elif "\0" in str(args[key]):
+            yield key, "holds a NUL, which no argument of a process can", "leave it out"
         elif same in seen:
             yield key, f"is the same flag as '{seen[same]}'", "keep one of them"
         elif base in by_mode:

@@ -77,6 +77,8 @@ def env_problems(env: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     for name in env:
         if not _NAME.fullmatch(name):
             yield name, "is not a variable's name", "write it like VLLM_LOGGING_LEVEL: DEBUG"
+        elif "\0" in str(env[name]):
+            yield name, "holds a NUL, which no variable of a process can", "leave it out"
         elif name in OWNED:
             yield name, f"{name} is decided by teapot", OWNED[name]
         elif complaint := any_version().variable(name):

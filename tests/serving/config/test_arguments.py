@@ -121,6 +121,11 @@ def test_two_spellings_of_one_flag_are_refused() -> None:
     assert (key, what) == ("--seed", "is the same flag as 'seed'")
 
 
+def test_a_word_that_no_process_can_be_given_is_refused() -> None:
+    [(key, what, _)] = argument_problems({"chat_template": "a\0b"})
+    assert (key, what) == ("chat_template", "holds a NUL, which no argument of a process can")
+
+
 def test_what_is_no_name_is_refused() -> None:
     [(_, what, _)] = argument_problems({"seed 1": 2})
     assert what == "is not a flag's name"

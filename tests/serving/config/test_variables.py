@@ -88,6 +88,11 @@ def test_what_a_file_may_not_set_is_refused_with_a_way_out(name: str, what: str,
     assert list(env_problems({name: "1"})) == [(name, what, fix)]
 
 
+def test_a_value_that_no_process_can_be_given_is_refused() -> None:
+    [(name, what, _)] = env_problems({"A": "x\0y"})
+    assert (name, what) == ("A", "holds a NUL, which no variable of a process can")
+
+
 def test_other_programs_variables_are_the_users_own() -> None:
     assert list(env_problems({"NCCL_DEBUG": "INFO", "VLLM_LOGGING_LEVEL": "DEBUG"})) == []
 
