@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from deploy.commands.argument_types import count, positive, share, size
-from deploy.plan_fleet import add_options, plan_fleet, refuse_without_fleet
+from deploy.plan_fleet import OPTIONS, add_options, plan_fleet, refuse_without_fleet
 from deploy.plan_inputs import measured, read_shape
 from deploy.planning import VERSION, build_ask, gpu_of, model_ask, prices, variants
 from serving.console import Console
@@ -50,8 +50,15 @@ OF_THE_FILE: Mapping[str, str] = {
 """What only --model has, and where a deployment file says it."""
 OF_CACHES = frozenset({"file", "model", "set", "json"})
 """All that a comparison of several models' caches hears, and what is refused anyway."""
-RATES = ("gpu_memory", "bandwidth", "flops", "fp8_flops")
-AXES = ("formats", "gpus", "counts")
+OF_AXES: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "formats": ("the rows are formats", ("weight_format", "kv_format")),
+    "gpus": ("each kind of GPU has its own", ("gpu", "gpu_memory", "bandwidth", "flops", "fp8_flops")),
+    "counts": ("the rows are numbers of devices", ("count", "tensor", "pipeline", "data")),
+}
+"""What a table goes through, so that one value of it would not be heard."""
+AXES = tuple(OF_AXES)
+OF_FLEETS = frozenset({"fleet", "run", "file", "model", "json", *OPTIONS})
+"""All that a fleet hears, and what is refused anyway."""
 CACHE_FORMATS = ("bf16", "fp8", "int4_per_token_head")
 """16, 8 and 4 bits, as many models' caches are compared in."""
 
@@ -134,6 +141,10 @@ def _workload(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, console: Console) -> int:
     """Answer on stdout; exit 0 where it fits, 1 where it does not, 2 where the question is wrong."""
     if args.fleet is not None:
+        said = [_option(name) for name in vars(args) if name not in OF_FLEETS and _said(args, name)]
+        if said:
+            what = "a fleet is counted in replicas, whatever they are"
+            raise UsageError(what, where=", ".join(said), fix="leave it out")
         return plan_fleet(args, console)
     refuse_without_fleet(args)
     if bool(args.file) == bool(args.model):
@@ -173,11 +184,10 @@ def _dropped(args: argparse.Namespace) -> Iterator[Problem]:
     elif args.compare is not None:
         if args.html:
             yield Problem("a table has no page", "--html", "leave --html or --compare out")
-        rates = [
-            _option(name) for name in RATES if "gpus" in args.compare and getattr(args, name) is not None
-        ]
-        if rates:
-            yield Problem("each kind of GPU has its own", ", ".join(rates), "leave it out of --compare gpus")
+        for axis in args.compare or ["formats"]:
+            what, names = OF_AXES[axis]
+            if said := [_option(name) for name in names if _said(args, name)]:
+                yield Problem(what, ", ".join(said), f"leave it out of --compare {axis}")
 
 
 def _said(args: argparse.Namespace, name: str) -> bool:

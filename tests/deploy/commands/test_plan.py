@@ -88,6 +88,9 @@ def test_caches_of_several_models_are_compared(model: str, capsys: pytest.Captur
         (("--price", "l4=1"), "--price"),
         (("--compare", "--html", "x.html"), "--html"),
         (("--compare", "gpus", "--bandwidth", "10", "--flops", "1"), "--bandwidth, --flops"),
+        (("--compare", "--kv-format", "fp8"), "--kv-format"),
+        (("--compare", "gpus", "--gpu", "l4"), "--gpu"),
+        (("--compare", "counts", "--gpu", "l4", "--count", "2", "--data", "2"), "--count, --data"),
         (("smollm2-135m", "--users", "3", "--html", "x.html"), "--users, --html"),
         (("smollm2-135m", "--compare", "counts"), "--compare"),
     ],
@@ -97,6 +100,13 @@ def test_an_option_that_would_not_be_heard_is_refused(
 ) -> None:
     assert main(["plan", "--model", model, *words, "--json"]) == 2
     assert [problem["where"] for problem in json.loads(capsys.readouterr().out)["error"]] == [option]
+
+
+def test_a_fleet_refuses_what_it_would_not_hear(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--fleet", "40", "--goodput", "3", "--users", "5", "--compare", "--html", "x.html"]
+    assert main(["plan", *words, "--json"]) == 2
+    [problem] = json.loads(capsys.readouterr().out)["error"]
+    assert problem["where"] == "--users, --compare, --html"
 
 
 def test_a_page_is_written(model: str, tmp_path: Path) -> None:
