@@ -82,12 +82,12 @@ def run(args: argparse.Namespace, console: Console) -> int:
     left = _left_over(args, rendered)
     if args.check and left:
         raise Failed(
-            f"{', '.join(left)} is of an earlier rendering, and no longer among the files",
-            where=str(args.out), fix="remove it, or what applies the folder applies it too",
+            f"{', '.join(left)}: of an earlier rendering, and no longer among the files",
+            where=str(args.out), fix="remove that, or what applies the folder applies it too",
         )  # fmt: skip
     if args.check and stale:
         raise Failed(
-            f"{', '.join(stale)} is not what {args.file} renders to",
+            f"{', '.join(stale)} {'is' if len(stale) == 1 else 'are'} not what {args.file} renders to",
             where=str(args.out),
             fix="run the same without --check, and commit what it writes",
         )
@@ -168,6 +168,8 @@ def _write(path: Path, text: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     except OSError as error:
+        blocked = isinstance(error, FileExistsError | NotADirectoryError)
+        why = f"{error.filename} is no folder" if blocked else error.strerror
         raise Failed(
-            f"cannot be written: {error.strerror}", where=str(path), fix="give another --out, or make room"
+            f"cannot be written: {why}", where=str(path), fix="give another --out, or make room"
         ) from error

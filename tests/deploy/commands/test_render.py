@@ -48,7 +48,7 @@ def test_a_folder_that_cannot_be_written_to_is_named(
     file, _ = files(tmp_path)
     (tmp_path / "taken").write_text("")
     assert main(["render", "compose", file, "--out", str(tmp_path / "taken")]) == 1
-    assert "cannot be written" in capsys.readouterr().err
+    assert f"cannot be written: {tmp_path / 'taken'} is no folder" in capsys.readouterr().err
 
 
 def test_what_stands_in_the_way_of_a_file_is_named(
@@ -71,7 +71,7 @@ def test_a_file_of_an_earlier_rendering_is_named_and_others_are_let_be(
     assert main([*words, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["left_over"] == ["production-stack/gateway.yaml"]
     assert main([*words, "--check"]) == 1
-    assert "production-stack/gateway.yaml is of an earlier rendering" in capsys.readouterr().err
+    assert "production-stack/gateway.yaml: of an earlier rendering" in capsys.readouterr().err
     (Path(out) / "production-stack" / "gateway.yaml").unlink()
     assert main([*words, "--check"]) == 0
 
