@@ -15,7 +15,7 @@ from typing import TypeVar
 from serving.errors import UsageError
 from serving.facts.storage import WeightStorage
 from serving.planner.kv_groups import stages
-from serving.planner.shape import ModelShape, Tensor
+from serving.planner.shape import AttentionKv, ModelShape, Tensor
 
 VOCAB_PADDING = 64
 """vllm 0.32.0 model_executor/layers/vocab_parallel_embedding.py DEFAULT_VOCAB_PADDING_SIZE."""
@@ -44,10 +44,18 @@ class Ranks:
 def check_split(shape: ModelShape, ranks: Ranks) -> None:
     """Refuse what vLLM cannot divide. Raises: UsageError with what would work."""
     heads = shape.attention_heads
-    if heads % ranks.tensor:
-        works = [str(n) for n in range(1, heads + 1) if heads % n == 0]
+    kept = sorted({layer.kv.heads for layer in shape.layers if isinstance(layer.kv, AttentionKv)})
+    # KV heads are shared out, or each is given to several ranks (vllm model_executor/layers/linear.py).
+    torn = [kv for kv in kept if max(kv, ranks.tensor) % min(kv, ranks.tensor)]
+    if heads % ranks.tensor or torn:
+        works = [
+            str(n)
+            for n in range(1, heads + 1)
+            if heads % n == 0 and not any(max(kv, n) % min(kv, n) for kv in kept)
+        ]
+        named = f"{heads} attention heads" if heads % ranks.tensor else f"{torn[0]} KV heads"
         raise UsageError(
-            f"{heads} attention heads cannot be shared by {ranks.tensor} ranks",
+            f"{named} cannot be shared by {ranks.tensor} ranks",
             where="--tensor",
             fix=f"use {', '.join(works)}",
         )

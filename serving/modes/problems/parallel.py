@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from ipaddress import IPv4Address, ip_address
 
+from serving.modes.mode import ModelFacts
 from serving.modes.parallel import Parallel
 from serving.modes.problems.row import Asked, Hit, Row
 from serving.modes.speculative import Speculative
@@ -16,18 +17,25 @@ RING_BYTES = 10 * 16 * 1024**2
 """The ring by which an executor tells its ranks what to do: 10 chunks of 16 MiB."""
 
 
+def divides(model: ModelFacts, tensor: int) -> bool:
+    """Whether heads divide among ranks: KV heads too, or the ranks among these (vllm layers/linear.py)."""
+    few, many = sorted((model.kv_heads, tensor))
+    return model.attention_heads % tensor == 0 and many % few == 0
+
+
 def _heads(asked: Asked) -> Iterator[Hit]:
     found, model = asked.find(Parallel), asked.context.model
-    if found and model and model.attention_heads % found[1].tensor:
+    if found and model and not divides(model, found[1].tensor):
         heads, tensor = model.attention_heads, found[1].tensor
-        divisors = ", ".join(str(n) for n in range(1, heads + 1) if heads % n == 0)
-        what = f"{heads} attention heads cannot be shared by {tensor} tensor-parallel ranks"
+        divisors = ", ".join(str(n) for n in range(1, heads + 1) if divides(model, n))
+        named = f"{heads} attention heads" if heads % tensor else f"{model.kv_heads} KV heads"
+        what = f"{named} cannot be shared by {tensor} tensor-parallel ranks"
         yield Hit(what=what, fix=f"set tensor to one of {divisors}", mode=found[0], key="tensor")
 
 
 def _kv_heads(asked: Asked) -> Iterator[Hit]:
     found, model = asked.find(Parallel), asked.context.model
-    if found and model and model.kv_heads < found[1].tensor and not model.attention_heads % found[1].tensor:
+    if found and model and model.kv_heads < found[1].tensor and divides(model, found[1].tensor):
         what = (
             f"{found[1].tensor} ranks share {model.kv_heads} KV heads, so KV heads are stored several times"
         )

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from serving.modes.lora import Lora
 from serving.modes.parallel import Parallel
+from serving.modes.problems.parallel import divides
 from serving.modes.problems.row import Asked, Hit, Row, before
 from serving.modes.speculative import Speculative
 
@@ -70,8 +71,10 @@ def _draft_heads(asked: Asked) -> Iterator[Hit]:
     drafts, parallel, draft = asked.find(Speculative), asked.find(Parallel), asked.context.draft
     if drafts and draft and parallel:
         tensor = drafts[1].draft_tensor or parallel[1].tensor
-        if draft.attention_heads % tensor:
-            what = f"the draft's {draft.attention_heads} attention heads cannot be shared by {tensor} ranks"
+        if not divides(draft, tensor):
+            heads = draft.attention_heads
+            named = f"{heads} attention heads" if heads % tensor else f"{draft.kv_heads} KV heads"
+            what = f"the draft's {named} cannot be shared by {tensor} ranks"
             yield Hit(what=what, fix="set draft_tensor: 1", mode=drafts[0], key="draft_tensor")
 
 

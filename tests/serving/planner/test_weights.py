@@ -98,6 +98,9 @@ def test_impossible_splits_are_errors_that_name_what_works() -> None:
         UsageError, match=r"32 attention heads cannot be shared by 3 ranks; use 1, 2, 4, 8, 16, 32"
     ):
         check_split(shape(), Ranks(3))
+    with pytest.raises(UsageError, match=r"4 KV heads cannot be shared by 7 ranks; use 1, 2, 4, 28"):
+        check_split(shape("Qwen/Qwen2.5-7B"), Ranks(7))
+    check_split(shape("Qwen/Qwen2.5-7B"), Ranks(28))
     with pytest.raises(UsageError, match="32 layers cannot make 64 stages"):
         check_split(shape(), Ranks(pipeline=64))
     with pytest.raises(UsageError, match="no experts to spread"):
