@@ -57,6 +57,9 @@ class Counting:
         counts = {
             "requests": {"/v1/completions|ok": n - bad, "/v1/completions|error": bad},
             "judged": {"availability|true": n - bad, "availability|false": bad},
+            "finished": {"stop": n - bad, "error": bad},
+            "answer_tokens_bucket": {"50.0": 0.0, "100.0": n - bad, "+Inf": n - bad},
+            "answer_tokens_sum": {"": 75 * (n - bad)},
             "failures": {"": self.failures},
             "targets": {"availability": 0.99},
         }
