@@ -21,7 +21,7 @@ demo: setup ## everything once on the embedded model: serve, prove the modes, me
 up: setup ## serve deploy/configs/demo.yaml until Ctrl-C
 	@$(TEAPOT) serve deploy/configs/demo.yaml
 
-rollout-demo: setup ## two rollouts under load: a good revision is promoted, a bad one taken back (some ten minutes)
+rollout-demo: setup ## two rollouts under load: a good revision is promoted, a bad one taken back
 	@$(BIN)/python -m deploy.rollout_demo
 
 compose: setup ## write docker-compose.yml anew from deploy/configs/compose.yaml
