@@ -73,6 +73,10 @@ class _Help(argparse.ArgumentDefaultsHelpFormatter):
 class _WrongWords(Exception):
     """What was typed cannot be read: by whom, and why."""
 
+    def __init__(self, prog: str, message: str) -> None:
+        super().__init__(message)
+        self.prog, self.message = prog, message
+
 
 class _Parser(argparse.ArgumentParser):
     """Says what is wrong and where help is: all options before it would push it off the screen."""
@@ -115,7 +119,7 @@ def _parsed(parser: _Parser, words: Sequence[str]) -> argparse.Namespace:
     try:
         return parser.parse_args(words)
     except _WrongWords as wrong:
-        raise SystemExit(_misused(*wrong.args, words)) from None
+        raise SystemExit(_misused(wrong.prog, wrong.message, words)) from None
 
 
 def _misused(prog: str, message: str, words: Sequence[str]) -> int:
