@@ -181,7 +181,8 @@ CHARTS = (
         id="kv-by-context",
         title="KV cache against context",
         definition="Dashed: the planner's bytes a token (scales and boundary layers included) times the "
-        "tokens. Points: the highest vllm:kv_cache_usage_perc of a load times the bytes of the cache.",
+        "tokens. Points: the highest vllm:kv_cache_usage_perc of a load times the bytes of the cache. "
+        "A drafting model's own weights and cache come on top of the lines.",
         inputs="a model whose layers the planner knows",
         draw=_by_context,
     ),
