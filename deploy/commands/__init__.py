@@ -1,1 +1,1 @@
-"""One sub-command of `teapot` a file: HELP, configure(parser), run(args, console) -> exit code."""
+"""One sub-command of `teapot` a file: configure(parser), run(args, console) -> exit code."""

@@ -13,7 +13,6 @@ from typing import cast
 from deploy.cli import Command, CommandModule
 from serving.console import Console
 
-HELP = "make, check, draw and push the boards, rules and alerts"
 ACTIONS: Mapping[str, Command] = {
     "build": Command(
         "deploy.commands.dashboards_build", "write boards, rules and alerts; --check: only tell"

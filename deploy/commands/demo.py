@@ -18,8 +18,6 @@ from serving.config.load import load_model
 from serving.console import Console
 from serving.gateway import loop
 
-HELP = "serve the embedded model, measure it, and show the table"
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""

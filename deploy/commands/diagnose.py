@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from deploy.diagnose.tried import Tried
     from deploy.diagnose.verifying import Verified
 
-HELP = "what binds a running deployment, which lever comes next and what it should gain"
 REPEATS = 3
 
 

@@ -17,8 +17,6 @@ from serving.engine.install import ensure_environment
 from serving.engine.recipes import choose_recipe, recipes
 from serving.errors import EXIT_OK
 
-HELP = "install and list engine environments (one vLLM each)"
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare `install` and `list`."""

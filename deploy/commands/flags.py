@@ -46,7 +46,6 @@ from serving.modes.speculative import Speculative
 _SECRET = re.compile(r"(token|key|secret|password)$", re.IGNORECASE)
 _HIDDEN = "(hidden)"
 _SAID = {"error": "cannot start", "ineffective": "would do nothing", "warning": "warning"}
-HELP = "the argv and environment of every engine, with their sources"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

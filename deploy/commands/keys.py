@@ -16,7 +16,6 @@ from serving.errors import EXIT_OK, UsageError
 from serving.gateway.keys import SECRET_BYTES, KeyEntry, digest_of, new_key
 from serving.gateway.keys_file import NAME, open_to_others, read_keys, write_keys
 
-HELP = "make, list and remove the API keys of a gateway"
 DEFAULT_FILE = "keys.yaml"
 
 

@@ -23,9 +23,7 @@ if TYPE_CHECKING:
     from loadgen.searching import Search
     from loadgen.workload import Workload
 
-__all__ = ["HELP", "configure", "run"]
-
-HELP = "send a workload and measure TTFT, TPOT, ITL, E2E and goodput"
+__all__ = ["configure", "run"]
 
 
 def run(args: argparse.Namespace, console: Console) -> int:

@@ -23,7 +23,6 @@ from serving.modes import MODES
 from serving.modes.mode import Mode
 from serving.modes.problems import ROWS, Row
 
-HELP = "every mode, its fields, the flags it becomes, where it works"
 WIDTH = 110
 _TYPES = {int: "whole number", float: "number", str: "text", bool: "true or false"}
 

@@ -19,10 +19,6 @@ from deploy.render.targets import TARGETS
 from serving.console import Console
 from serving.errors import EXIT_OK, Failed, UsageError
 
-HELP = (
-    "a deployment file for docker-compose, systemd, Kubernetes and others; says what it could not carry over"
-)
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""

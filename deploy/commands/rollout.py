@@ -19,7 +19,6 @@ from serving.config.load import load_deployment
 from serving.console import Console
 from serving.errors import EXIT_FAILED, EXIT_OK, Failed
 
-HELP = "bring a new revision in under gates, or take it back"
 FOLLOW_S = 1.0
 _ENDS = """exit codes of start and promote: 0 promoted; 1 rolled back or failed; 2 wrong usage or file;
 3 inconclusive, and asking: promote or abort; 130/143 after a signal: the rollout stays where it is."""

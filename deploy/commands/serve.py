@@ -26,8 +26,6 @@ from serving.engine.folders import data_folder
 from serving.gateway import loop
 from serving.gateway.elsewhere import check_elsewhere
 
-HELP = "serve a deployment file until Ctrl-C or SIGTERM"
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""

@@ -16,7 +16,6 @@ from urllib.request import ProxyHandler, build_opener
 from serving.console import Console
 from serving.errors import EXIT_OK, Failed, UsageError
 
-HELP = "engines, revisions and modes in effect of a running deployment"
 DEFAULT_ADMIN = "http://127.0.0.1:8001"
 TIMEOUT_S = 5.0
 _SHOWN = {True: "yes", False: "NO", None: "unknown"}

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from deploy.study.reading import Study
     from deploy.study.results import Summary
 
-HELP = "measure levers on this machine, each against a control, and draw the page"
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
