@@ -115,6 +115,9 @@ def _frontier(view: View, workload: str, found: Sequence[Placed]) -> Drawn:
         place = (
             "on the frontier" if name in best else "tied with the frontier" if name in tied else "behind it"
         )
+        doubt = _as_fast(speed, ratio, found)
+        if name in best and doubt:
+            place += f", but not told from {doubt} in speed"
         tip = f"{name}: {number(speed.value)} tok/s at a perplexity ratio of {ratio['value']:.4f}, {place}"
         point = Point(
             x=speed.value, x_low=speed.low, x_high=speed.high, y=ratio["value"], y_low=ratio["low"],
@@ -151,6 +154,16 @@ def _tied(
         and _overlap((ratio["low"], ratio["high"]), (theirs["low"], theirs["high"]))
         for name, other, theirs in found
         if name in best
+    )
+
+
+def _as_fast(speed: Figure, ratio: Mapping[str, Any], found: Sequence[Placed]) -> str:
+    """Arms of better quality whose speeds overlap this one's, so that it may be ahead by chance."""
+    mine = (speed.low, speed.high)
+    return " and ".join(
+        name
+        for name, other, theirs in found
+        if theirs["value"] < ratio["value"] and _overlap(mine, (other.low, other.high))
     )
 
 

@@ -72,6 +72,14 @@ def test_what_overlaps_the_frontier_in_both_is_tied_with_it(view, said):
     assert said(DRAW["speed-quality"](made).body)[1].endswith("tied with the frontier")
 
 
+def test_a_place_on_the_frontier_that_may_be_chance_is_said_to_be_that(view, said):
+    """chat-16: fp8-kv 125 +-2 % reaches 127.5, stacked 130 +-2 % begins at 127.4; plain ends at 122.4."""
+    workloads = {"chat-16": view.design.workloads["chat-16"]}
+    tips = said(DRAW["speed-quality"](replace(view, design=replace(view.design, workloads=workloads))).body)
+    assert tips[1].endswith("on the frontier")
+    assert tips[2].endswith("on the frontier, but not told from fp8-kv in speed")
+
+
 def test_a_text_without_prompts_still_shows_likelihoods(view):
     bare = verdict("fp8-kv", ratio=1.01, match=1, prefix=1, distance=0.03)
     for side in ("against", "itself"):
