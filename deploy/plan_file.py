@@ -21,7 +21,7 @@ from serving.config.revisions import require_engines
 from serving.config.schema import Deployment
 from serving.engine.devices import nvidia_driver_answers, resolve_device
 from serving.engine.machine import read_machine
-from serving.engine.recipes import choose_recipe
+from serving.engine.recipes import recipe_of
 from serving.errors import UsageError
 from serving.facts.hardware import Gpu
 from serving.facts.load import gpus, kv_formats, latent_storage, model_configs, overheads, weight_storage
@@ -117,8 +117,7 @@ def _place(args: argparse.Namespace, deployment: Deployment, document: Document)
         # Nothing is installed for it here, and none of that is needed to plan.
         version = VERSION if version == "auto" else version
     else:
-        key = "device" if device == "rocm" else "version"
-        version = choose_recipe(device, version, document.where(("engine", key))).version
+        version = recipe_of(deployment, document, device).version
     machine = read_machine(accelerators=device != "cpu" and not elsewhere)
     if device == "cpu":
         return Place(device, version, machine, _cores(args, deployment, machine))

@@ -32,7 +32,7 @@ from serving.engine.machine import cpp_compiler, read_machine
 from serving.engine.models import LocalModel, ModelPlace, resolve_model
 from serving.engine.ports import free_port
 from serving.engine.process import EngineSpec
-from serving.engine.recipes import choose_recipe
+from serving.engine.recipes import recipe_of
 from serving.engine.reference import References, model_fingerprint
 from serving.engine.supervisor import start_together
 from serving.engine.weights import weight_bytes
@@ -145,7 +145,7 @@ def prepare_loaded(
     check_elsewhere(deployment, document, beside, os.environ)
     asked = deployment.engine.device
     device = resolve_device(asked, has_nvidia=asked != "cpu" and nvidia_driver_answers())
-    recipe = choose_recipe(device, deployment.engine.version, where=document.where(("engine", "version")))
+    recipe = recipe_of(deployment, document, device)
     machine = read_machine(accelerators=device != "cpu")
     slots = engine_slots(deployment, machine, device=device)
     free = None if among is None else free_devices(machine, among.devices, len(slots) * ranks(deployment))

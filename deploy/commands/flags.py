@@ -35,7 +35,7 @@ from serving.engine.devices import nvidia_driver_answers, resolve_device
 from serving.engine.environments import installed
 from serving.engine.folders import data_folder
 from serving.engine.machine import cpp_compiler, read_machine
-from serving.engine.recipes import Recipe, choose_recipe
+from serving.engine.recipes import Recipe, recipe_of
 from serving.errors import EXIT_OK, UsageError
 from serving.facts.load import model_configs
 from serving.modes.lora import Lora
@@ -69,7 +69,7 @@ def run(args: argparse.Namespace, console: Console, read: Callable[..., MachineF
         return EXIT_OK
     asked = args.device or deployment.engine.device
     device = resolve_device(asked, has_nvidia=asked == "auto" and nvidia_driver_answers(), force=True)
-    recipe = choose_recipe(device, deployment.engine.version, document.where(("engine", "version")))
+    recipe = recipe_of(deployment, document, device)
     here = Path(args.file).parent
     name, path, config = _model(deployment.model, here)
     facts = model_facts(name, config) if config is not None else None

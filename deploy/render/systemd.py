@@ -21,7 +21,7 @@ from serving.config.schema import Deployment
 from serving.config.startup import startup_problems
 from serving.engine.embedded import EMBEDDED
 from serving.engine.folders import DataFolder
-from serving.engine.recipes import Recipe, choose_recipe
+from serving.engine.recipes import Recipe, recipe_of
 from serving.errors import UsageError
 from serving.modes.lora import Lora
 from serving.modes.mode import Device
@@ -42,7 +42,7 @@ def render_systemd(request: Request) -> Rendered:
     made = f"# Rendered from {request.source} by `teapot render systemd`; a change here is lost."
     if deployment.engine.device == "rocm":
         # Refused, as `teapot serve` would refuse it: there is no engine environment for it.
-        choose_recipe("rocm", deployment.engine.version, request.document.where(("engine", "device")))
+        recipe_of(deployment, request.document, "rocm")
     mode = next((mode for mode in deployment.modes if isinstance(mode, Parallel)), None)
     hosts = mode.hosts if mode is not None else ()
     files = {f"{name}.yaml": f"{made}\n{yaml_text(request.document.data)}"}
@@ -66,7 +66,7 @@ def _parts(request: Request, made: str) -> tuple[Parts, EngineCommand, str]:
     """What scripts are made of, the command of rank 0, and its model as a shell finds it."""
     deployment, document = request.deployment, request.document
     device: Device = "cuda" if deployment.engine.device == "auto" else deployment.engine.device
-    recipe = choose_recipe(device, deployment.engine.version, document.where(("engine", "version")))
+    recipe = recipe_of(deployment, document, device)
     model = f"{DATA_VARIABLE}/models/{deployment.model}" if _embedded(request) else quoted(deployment.model)
     command = _command(request, device, recipe, model)
     variables = {

@@ -27,7 +27,7 @@ from serving.config.startup import startup_problems
 from serving.engine.devices import nvidia_driver_answers, resolve_device
 from serving.engine.folders import DataFolder, data_folder
 from serving.engine.machine import read_machine
-from serving.engine.recipes import choose_recipe
+from serving.engine.recipes import recipe_of
 from serving.engine.weights import read_config
 from serving.errors import Problem, TeapotError, UsageError
 from serving.facts.hardware import Gpu
@@ -75,9 +75,7 @@ class Judge:
         )
         try:
             device = self.device(deployment)
-            recipe = choose_recipe(
-                device, deployment.engine.version, where=read.document.where(("engine", "version"))
-            )
+            recipe = recipe_of(deployment, read.document, device)
             context = self._context(deployment, device, recipe.version)
         except TeapotError as error:
             return replace(arm, ruled_out="; ".join(map(_reason, error.problems)))

@@ -10,10 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from serving.errors import UsageError
 from serving.modes.mode import Device
+
+if TYPE_CHECKING:
+    from serving.config.document import Document
+    from serving.config.schema import Deployment
 
 REQUIREMENTS = Path(__file__).parent / "requirements"
 
@@ -95,6 +99,13 @@ def choose_recipe(device: Device, version: str, where: str = "--device, --versio
     raise UsageError(
         f"no engine is known for vLLM {version} on {device}", where=where, fix=f"use auto or one of: {known}"
     )
+
+
+def recipe_of(deployment: Deployment, document: Document, device: Device) -> Recipe:
+    """The recipe that a deployment asks for. Raises: UsageError at the key that has none."""
+    known = any(recipe.device == device for recipe in recipes())
+    where = document.where(("engine", "version" if known else "device"))
+    return choose_recipe(device, deployment.engine.version, where)
 
 
 def _recipe(row: dict[str, Any]) -> Recipe:

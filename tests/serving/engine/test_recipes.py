@@ -5,7 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from serving.engine.recipes import Step, choose_recipe
+from serving.config.load import parse, validate
+from serving.config.schema import Deployment
+from serving.engine.recipes import Step, choose_recipe, recipe_of
 from serving.errors import UsageError
 
 
@@ -77,3 +79,21 @@ def test_a_step_counts_the_packages_it_names(tmp_path) -> None:
     listed = tmp_path / "list.txt"
     listed.write_text("# why\na==1\n\nb==2\n")
     assert Step("x", file=listed, packages=("c",)).count() == 3
+
+
+def test_a_device_without_an_engine_is_told_where_the_device_was_said() -> None:
+    document = parse("name: d\nmodel: m\nengine:\n  version: auto\n  device: rocm\n", "d.yaml")
+    deployment = validate(document, Deployment)
+
+    with pytest.raises(UsageError, match=r"^d.yaml:5: engine.device: no engine is known for device 'rocm'"):
+        recipe_of(deployment, document, "rocm")
+
+
+def test_a_version_without_an_engine_is_told_where_the_version_was_said() -> None:
+    document = parse("name: d\nmodel: m\nengine:\n  version: '9.9'\n  device: cpu\n", "d.yaml")
+    deployment = validate(document, Deployment)
+
+    with pytest.raises(
+        UsageError, match=r"^d.yaml:4: engine.version: no engine is known for vLLM 9"
+    ):
+        recipe_of(deployment, document, "cpu")
