@@ -18,6 +18,10 @@ DRAFTED = "vllm:spec_decode_num_draft_tokens_total"
 DRAFTS = "vllm:spec_decode_num_drafts_total"
 BY_POSITION = "vllm:spec_decode_num_accepted_tokens_per_pos_total"
 GENERATED = "vllm:generation_tokens_total"
+FIRST = "vllm:time_to_first_token_seconds_count"
+"""Grows with each answer's first token, which comes from the pass that ends its prompt."""
+LATER = "vllm:inter_token_latency_seconds_count"
+"""Grows with each pass after that, for each answer that gets tokens from it, however many."""
 HITS, QUERIES = "vllm:prefix_cache_hits_total", "vllm:prefix_cache_queries_total"
 POSITION = "accepted_at_position_"
 """A measure for each drafted position, from 1: the share of drafts of which so many tokens were accepted."""
@@ -96,9 +100,17 @@ def _per_user(seen: Seen) -> float | None:
 
 
 def _per_pass(seen: Seen) -> float | None:
-    generated, accepted = seen.grew(GENERATED), seen.grew(ACCEPTED)
-    passes = None if generated is None or accepted is None else generated - accepted
-    return generated / passes if generated and passes else None
+    generated, first, passes = seen.grew(GENERATED), seen.grew(FIRST), seen.grew(LATER)
+    if seen.grew(DRAFTS) is None or generated is None or first is None or not passes:
+        return None
+    return (generated - first) / passes
+
+
+def _drafted_share(seen: Seen) -> float | None:
+    generated, first, passes = seen.grew(GENERATED), seen.grew(FIRST), seen.grew(LATER)
+    if seen.grew(DRAFTS) is None or not generated or first is None or passes is None:
+        return None
+    return 1 - (first + passes) / generated
 
 
 def _length(seen: Seen) -> float | None:
@@ -166,9 +178,10 @@ MEASURES: tuple[Measure, ...] = (
     Measure("acceptance_length", "acceptance length", "tokens", "higher", _length,
             "1 + D accepted / D drafts"),
     Measure("tokens_per_pass", "tokens a pass", "tokens", "higher", _per_pass,
-            "G / (G - A), G = D generated, A = D accepted tokens: steps without a draft count"),
-    Measure("drafted_share", "from the draft", "ratio", "higher",
-            lambda seen: seen.share(ACCEPTED, GENERATED), "A / G: the share of the output that was drafted"),
+            "(G - F) / P, G = D generated tokens, F = D first tokens, P = D inter-token latencies: one a pass "
+            "of the target that gave an answer later tokens, with a draft or without"),
+    Measure("drafted_share", "from the draft", "ratio", "higher", _drafted_share,
+            "1 - (F + P) / G: of the output, what came beside the one token that each pass gives by itself"),
     *map(_position, range(1, MOST_POSITIONS + 1)),
     Measure("prefix_hit_ratio", "prefix hits", "ratio", "higher", lambda seen: seen.share(HITS, QUERIES),
             "D hits / D queries, in tokens"),

@@ -1,7 +1,6 @@
 """The charts of speculation: what it gains, what is accepted, where tokens come from.
 
-Owns: these charts. Knows nothing about the page. G is the growth of generated tokens over the
-window, A that of accepted ones.
+Owns: these charts. Knows nothing about the page or about how a measure is read.
 """
 
 from __future__ import annotations
@@ -255,8 +254,9 @@ CHARTS = (
     Chart(
         id="tokens-by-k",
         title="Tokens a target pass against k",
-        definition="Acceptance length = 1 + accepted / drafts. Tokens a pass = G / (G - A) with G generated "
-        "and A accepted tokens; it counts steps without a draft, and is exact at batch 1. Dashed: "
+        definition="Acceptance length = 1 + accepted / drafts. Tokens a pass = (G - F) / P with G generated "
+        "tokens, F first ones and P passes that gave later ones (inter-token latencies); it counts steps "
+        "without a draft, and not what was accepted beyond an answer's end. Dashed: "
         "E(alpha, k) = (1 - alpha^(k+1)) / (1 - alpha), with alpha from the smallest k.",
         inputs="one method of speculation at two values of k",
         draw=_tokens_by_k,
@@ -272,8 +272,8 @@ CHARTS = (
     Chart(
         id="token-source",
         title="Where tokens come from at the fastest k",
-        definition="A / G from the draft and (G - A) / G from the target, of the k with the most output "
-        "tokens a second.",
+        definition="From the target (F + P) / G: one token for each pass that gave first (F) or later (P) "
+        "tokens; from the draft the rest. Of the k with the most output tokens a second.",
         inputs="an arm with the mode speculative",
         draw=_sources,
     ),

@@ -23,6 +23,8 @@ LOAD = {
 }
 COUNTERS = {
     "vllm:generation_tokens_total": 100.0,
+    "vllm:time_to_first_token_seconds_count": 4.0,
+    "vllm:inter_token_latency_seconds_count": 32.0,
     "vllm:prompt_tokens_total": 300.0,
     "vllm:spec_decode_num_drafts_total": 20.0,
     "vllm:spec_decode_num_draft_tokens_total": 80.0,
@@ -58,8 +60,8 @@ def seen(counters=COUNTERS, load=LOAD, start=START):
         ("in_flight_mean", 3.9),
         ("acceptance_ratio", 0.75),  # 60 / 80
         ("acceptance_length", 4.0),  # 1 + 60 / 20
-        ("tokens_per_pass", 2.5),  # 100 / (100 - 60)
-        ("drafted_share", 0.6),
+        ("tokens_per_pass", 3.0),  # (100 - 4) / 32
+        ("drafted_share", 0.64),  # 1 - (4 + 32) / 100
         ("accepted_at_position_1", 0.9),
         ("accepted_at_position_2", 0.75),
         ("prefix_hit_ratio", 0.32),
@@ -119,3 +121,19 @@ def test_a_start_tells_its_own(name, value):
 def test_names_are_given_once_and_every_row_says_what_it_is():
     assert len(BY_NAME) == len({row.name for row in BY_NAME.values()})
     assert all(row.title and row.definition for row in BY_NAME.values())
+
+
+def test_tokens_accepted_beyond_the_end_of_an_answer_are_not_taken_for_given_ones():
+    """As a real engine counted it: 6 answers of 24 tokens with k = 8, and 144 drafted tokens accepted."""
+    counters = {
+        "vllm:generation_tokens_total": 144.0,
+        "vllm:time_to_first_token_seconds_count": 6.0,
+        "vllm:inter_token_latency_seconds_count": 18.0,
+        "vllm:spec_decode_num_drafts_total": 18.0,
+        "vllm:spec_decode_num_accepted_tokens_total": 144.0,
+    }
+    per_pass, drafted = BY_NAME["tokens_per_pass"], BY_NAME["drafted_share"]
+    assert isinstance(per_pass, Measure)
+    assert isinstance(drafted, Measure)
+    assert per_pass.of(seen(counters)) == pytest.approx(138 / 18)  # of at most 9
+    assert drafted.of(seen(counters)) == pytest.approx(120 / 144)

@@ -93,7 +93,5 @@ def test_a_version_without_an_engine_is_told_where_the_version_was_said() -> Non
     document = parse("name: d\nmodel: m\nengine:\n  version: '9.9'\n  device: cpu\n", "d.yaml")
     deployment = validate(document, Deployment)
 
-    with pytest.raises(
-        UsageError, match=r"^d.yaml:4: engine.version: no engine is known for vLLM 9"
-    ):
+    with pytest.raises(UsageError, match=r"^d.yaml:4: engine.version: no engine is known for vLLM 9"):
         recipe_of(deployment, document, "cpu")
