@@ -178,8 +178,8 @@ MEASURES: tuple[Measure, ...] = (
     Measure("acceptance_length", "acceptance length", "tokens", "higher", _length,
             "1 + D accepted / D drafts"),
     Measure("tokens_per_pass", "tokens a pass", "tokens", "higher", _per_pass,
-            "(G - F) / P, G = D generated tokens, F = D first tokens, P = D inter-token latencies: one a pass "
-            "of the target that gave an answer later tokens, with a draft or without"),
+            "(G - F) / P, G = D generated tokens, F = D first tokens, P = D inter-token latencies: one a "
+            "pass of the target that gave an answer later tokens, with a draft or without"),
     Measure("drafted_share", "from the draft", "ratio", "higher", _drafted_share,
             "1 - (F + P) / G: of the output, what came beside the one token that each pass gives by itself"),
     *map(_position, range(1, MOST_POSITIONS + 1)),
