@@ -68,8 +68,7 @@ class FromPrometheus:
             step_s=(end_s - start_s) / POINTS,
         )
         return {
-            series.labels.get("backend", ""): tuple(value for _, value in series.finite())
-            for series in found
+            series.labels.get("backend", ""): tuple(value for _, value in series.finite()) for series in found
         }
 
 
