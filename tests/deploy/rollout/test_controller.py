@@ -15,7 +15,7 @@ from fakes.fake_deployment import Clock, FakeDeployment, Killed
 from deploy.rollout.client import Away, Declined
 from deploy.rollout.controller import Controller, Talk
 from deploy.rollout.entries import begun, replay
-from deploy.rollout.evidence import Quality
+from deploy.rollout.evidence import Quality, Reading
 from deploy.rollout.finding import Finding, Verdict
 from deploy.rollout.gate import Judgement
 from deploy.rollout.journal import Journal
@@ -37,6 +37,12 @@ BACK = ["weigh main=1", "end new finish"]
 @dataclass(slots=True)
 class Source:
     name: str = "a source"
+
+    def read(self, seen: object, revision: str, at_s: float) -> Reading:
+        raise NotImplementedError
+
+    def memory(self, start_s: float, end_s: float) -> dict[str, tuple[float, ...]]:
+        raise NotImplementedError
 
 
 @dataclass(slots=True)

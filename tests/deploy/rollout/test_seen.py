@@ -19,7 +19,7 @@ PLAN = Plan(
 
 def row(name: str, weight: float, state: str | None = "ready", **more: Any) -> dict[str, Any]:
     backend = {"url": f"http://{name}", "role": "any", "state": "ready", "in_flight": 0}
-    own = (
+    own: dict[str, Any] = (
         {} if state is None else {"state": state, "problem": None, "file": "/f", "up_in_s": 3.0, "modes": []}
     )
     return {"name": name, "weight": weight, "backends": [backend], **own, **more}
