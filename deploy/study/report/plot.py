@@ -68,18 +68,24 @@ class Level:
 def axis(label: str, values: Iterable[float], *, log: bool | None = None, zero: bool = True) -> Axis:
     """An axis that holds these values. `log` None: decades where they differ much.
 
-    `zero` False begins near the smallest value, where differences matter and not sizes.
+    `zero` False begins near the smallest value, where differences matter and not sizes. What is not above 0
+    has no place among decades, and stands at the lower border of them.
     """
-    low, high = _range(values)
     if log:
+        low, high = _range([value for value in values if value > 0] or [1.0])
         scale = Scale(low / 1.15, high * 1.15, log=True)
-    elif zero:
+        return _axis(f"{label}, logarithmic", scale)
+    low, high = _range(values)
+    if zero:
         scale = fitting(low, high) if log is None else Scale(0.0, high * 1.06 if high > 0 else 1.0)
     else:
         edge = (high - low) * 0.12 or abs(high) * 0.02 or 1.0
         scale = Scale(low - edge, high + edge)
-    said = f"{label}, logarithmic" if scale.log else label
-    return Axis(label=said, scale=scale, ticks=tuple((t, f"{t:,.6g}") for t in rounded(scale.ticks())))
+    return _axis(f"{label}, logarithmic" if scale.log else label, scale)
+
+
+def _axis(label: str, scale: Scale) -> Axis:
+    return Axis(label=label, scale=scale, ticks=tuple((t, f"{t:,.6g}") for t in rounded(scale.ticks())))
 
 
 def counted(label: str, values: Iterable[float], words: Sequence[tuple[float, str]] = ()) -> Axis:

@@ -19,6 +19,7 @@ UIDS = {
     "teapot-load-test",
     "teapot-rollout",
     "teapot-cost",
+    "teapot-study",
 }
 
 
@@ -43,7 +44,7 @@ def test_the_boards_that_lie_in_the_tree_are_pushed(
         assert fake.saved(uid) == json.loads((HERE / "generated" / "boards" / f"{uid}.json").read_text())
     told = capsys.readouterr().out
     assert f"created    {fake.url}/d/teapot-overview  teapot: Overview" in told
-    assert "6 of 6 boards changed in folder 'teapot' of Grafana 12.1.0" in told
+    assert "7 of 7 boards changed in folder 'teapot' of Grafana 12.1.0" in told
 
 
 def test_a_second_time_there_is_nothing_to_do(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+import pytest
+
 from deploy.study.report.plot import Axis, Level, Point, Series, axis, counted, ends, plot
 from loadgen.report.scales import Scale
 
@@ -96,3 +98,10 @@ def test_the_ends_of_intervals_belong_to_the_range():
     points = [line(Point(x=1, y=5, y_low=4, y_high=9, tip="t"))]
     assert ends(points, "y") == [5, 4, 9]
     assert ends(points, "x") == [1]
+
+
+def test_what_is_not_above_0_stands_at_the_lower_border_of_decades():
+    drawn = axis("KV cache", [0.0, 10.0, 1000.0], log=True)
+    assert drawn.scale.at(0.0) == 0
+    assert drawn.scale.low == pytest.approx(10 / 1.15)
+    assert axis("KV cache", [0.0], log=True).scale.low > 0
