@@ -148,7 +148,9 @@ class RawClient:
             writer.transport.abort()
 
     async def send(self, data: bytes) -> None:
-        """Send bytes."""
+        """Send bytes. Raises: ConnectionError where the other side is gone, also if that was seen before."""
+        if self._writer.is_closing():
+            raise ConnectionResetError("the connection is closed")  # uvloop raises RuntimeError for it
         self._writer.write(data)
         await self._writer.drain()
 
