@@ -35,8 +35,13 @@ class Writer:
         return Row([*head, *mark], self.vocabulary.words, stream(self.seed, f"prompt/{name}"))
 
     def block(self, name: str, number: int) -> list[str]:
-        """`number` words that are the same in every prompt of the run, and others in another run."""
-        return stream(self.salt, f"block/{name}").choices(self.vocabulary.words, k=number)
+        """`number` words that are the same in every prompt of the run, and others in another run.
+
+        The first is always the vocabulary's, by which the overhead was measured: another can cost more at the
+        beginning of a text than after a space, and would take the room of what follows the block.
+        """
+        words = self.vocabulary.words
+        return [*words[:1], *stream(self.salt, f"block/{name}").choices(words, k=number)][:number]
 
     def exact(self, row: Row, tokens: int, *, least: int = 1) -> tuple[str, int | None]:
         """The beginning of `row` that costs `tokens` with its template, and what the target counted.

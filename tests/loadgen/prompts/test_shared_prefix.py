@@ -47,3 +47,14 @@ def test_groups_are_asked_evenly_without_skew_and_by_zipfs_law_with_it() -> None
     # 1, 1/2, 1/3, 1/4 of a sum of 25/12.
     expected = {f"group {k}": 2000 * 12 / 25 / (k + 1) for k in range(4)}
     assert zipf == pytest.approx(expected, abs=90)
+
+
+def test_a_word_that_costs_more_at_the_beginning_of_a_text_takes_no_room_from_a_short_suffix() -> None:
+    def count(text: str) -> int:
+        words = text.split()
+        return TEMPLATE + len(words) + (0 if words[0] == WORDS[0] else 2)
+
+    for salt in "abcdef":
+        writer = Writer(Vocabulary(WORDS, TEMPLATE), count, 1, salt)
+        one = SharedPrefixSource(writer, 1, 50, 0.0, lambda _: TEMPLATE + 2, None)
+        assert one.make(0).input_tokens == 50 + TEMPLATE + 2
