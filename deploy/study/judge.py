@@ -35,7 +35,7 @@ from serving.facts.load import model_configs
 from serving.modes.mode import Device, EngineContext, MachineFacts, ModelFacts
 from serving.modes.model_facts import model_facts
 from serving.modes.speculative import Speculative
-from serving.planner.fit import Model, Place, deployment_ask, fit
+from serving.planner.fit import Model, Place, fit
 from serving.planner.plan import Plan, draft_speed, speed
 from serving.planner.roofline import decode_floor, prefill_floor
 
@@ -128,7 +128,6 @@ class Judge:
             return replace(arm, planned=Planned(notes=(f"not planned: {error}",)))
         if not found.fits:
             return replace(arm, ruled_out=f"{found.refusal()}; {found.nearest()}")
-        ask, _ = deployment_ask(deployment, model, place, facts())
         plan = found.plan
         return replace(
             arm,
@@ -137,7 +136,7 @@ class Judge:
                 kv_cache_tokens=plan.capacity.tokens,
                 kv_bytes_per_token=float(plan.cache.growing_per_token) or None,
                 floors=dict(_floors(plan, mode, workloads)),
-                notes=ask.shape.notes,
+                notes=plan.ask.shape.notes,
             ),
         )
 
