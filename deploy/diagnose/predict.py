@@ -112,12 +112,8 @@ def _kv_tokens(before: Plan, after: Plan) -> Gain | None:
     if now == then or not now:
         return None
     ends = [then / now]
-    low, high = (
-        before.pool.capacity(before.budget.low_bytes, before.ask.max_model_len),
-        after.pool.capacity(after.budget.low_bytes, after.ask.max_model_len),
-    )
-    if low.tokens:
-        ends.append(high.tokens / low.tokens)
+    if least := _least(before):
+        ends.append(_least(after) / least)
     return Gain(KV_TOKENS, min(ends), max(ends), f"the plan made again: {now:,} -> {then:,} tokens")
 
 
