@@ -6,13 +6,13 @@ differences and means is the load generator's (`loadgen.server_metrics`), whose 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
 from dashboards.samples import Series
 from deploy.diagnose.evidence import Evidence, Speculated
-from loadgen.server_metrics import CACHE_CONFIG, KEPT, ServerSample, gather, server_view
+from loadgen.server_metrics import CACHE_CONFIG, KEPT, ServerSample, gather, increases, server_view
 from loadgen.stats.plan import ServerView
 
 NAMES = frozenset((*KEPT, CACHE_CONFIG))
@@ -34,7 +34,7 @@ def evidence_of(source: str, samples: Sequence[ServerSample]) -> Evidence:
     seconds = (window[-1].t_ns - window[0].t_ns) / 1e9
     running = _values(window, RUNNING)
     busy = _busy(window)
-    grew = _growth(window, restarted=bool(view.restarted))
+    grew = increases(window).get
     tokens, steps = grew(f"{STEPS}_sum"), grew(f"{STEPS}_count")
     working_s = seconds * (busy or 0.0)
     return Evidence(
@@ -98,15 +98,6 @@ def _window(samples: Sequence[ServerSample]) -> list[ServerSample]:
     for number in {0, len(good) - 1} if len(good) > 1 else ():
         good[number] = replace(good[number], edge=True)
     return good
-
-
-def _growth(window: Sequence[ServerSample], *, restarted: bool) -> Callable[[str], float | None]:
-    first, last = window[0].series, window[-1].series
-
-    def grew(name: str) -> float | None:
-        return last[name] - first.get(name, 0.0) if name in last and not restarted else None
-
-    return grew
 
 
 def _busy(window: Sequence[ServerSample]) -> float | None:
