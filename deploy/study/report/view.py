@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from deploy.study.results import Figure, Summary
-from deploy.study.rows import Arm, CellRow, Design, StartRow
+from deploy.study.rows import Arm, Design, StartRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,6 @@ class View:
     design: Design
     summary: Summary
     starts: tuple[StartRow, ...] = ()
-    cells: tuple[CellRow, ...] = ()
     model: str | None = None
 
     def models(self) -> tuple[str, ...]:

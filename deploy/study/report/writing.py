@@ -16,17 +16,12 @@ from serving.facts.load import kv_formats, public_models, weight_storage
 
 
 def write_report(folder: StudyFolder) -> Path:
-    """Draw the page from study.json, summary.json, starts and cells; returns its path.
+    """Draw the page from study.json, summary.json and starts; returns its path.
 
     Raises: UsageError where a document cannot be read, Failed where the page cannot be written.
     """
     design = folder.design()
-    view = View(
-        design=design,
-        summary=folder.summary(),
-        starts=folder.starts(design),
-        cells=folder.cells(design),
-    )
+    view = View(design=design, summary=folder.summary(), starts=folder.starts(design))
     text = page(view, footprints(public_models(), kv_formats(), weight_storage()))
     unfinished = folder.report_path.with_name(".report.html.unfinished")
     try:
