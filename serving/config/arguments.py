@@ -94,6 +94,11 @@ def argument_flags(args: Mapping[str, Any]) -> Iterator[tuple[str, str, tuple[st
         elif isinstance(value, Mapping):
             yield key, flag, (json.dumps(value, separators=(",", ":")),)
         elif isinstance(value, list):
-            yield key, flag, tuple(str(item) for item in value)
+            yield key, flag, tuple(map(_word, value))
         else:
             yield key, flag, (str(value),)
+
+
+def _word(item: Any) -> str:
+    """An entry of a list; Python's own spelling of true and false is no word of vLLM's."""
+    return json.dumps(item) if isinstance(item, bool) else str(item)

@@ -37,6 +37,7 @@ def test_values_become_words_as_vllm_takes_them() -> None:
         "dtype": "bfloat16",
         "override_generation_config": {"temperature": 0.5},
         "allowed_origins": ["a", "b"],
+        "no_such_list": [True, False, 1, 0.5],
     }
     assert [(flag, words) for _, flag, words in argument_flags(args)] == [
         ("--enforce-eager", ()),
@@ -45,6 +46,7 @@ def test_values_become_words_as_vllm_takes_them() -> None:
         ("--dtype", ("bfloat16",)),
         ("--override-generation-config", ('{"temperature":0.5}',)),
         ("--allowed-origins", ("a", "b")),
+        ("--no-such-list", ("true", "false", "1", "0.5")),
     ]
 
 
