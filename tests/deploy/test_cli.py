@@ -121,6 +121,22 @@ def test_garbage_is_looked_for_in_what_stays_up_and_not_in_what_ends_at_once(
     assert gc.isenabled()
 
 
+@pytest.mark.parametrize("brief", [frozenset(), frozenset({"probe"})])
+@pytest.mark.parametrize("own_process", [False, True])
+def test_a_process_that_ends_at_once_does_not_look_for_garbage_a_last_time(
+    monkeypatch: pytest.MonkeyPatch, brief: frozenset[str], own_process: bool
+) -> None:
+    install_command(monkeypatch, lambda args, console: 0)
+    monkeypatch.setattr(cli, "BRIEF", brief)
+    monkeypatch.setattr(sys, "argv", ["teapot", "probe"])
+    before = gc.get_freeze_count()
+    try:
+        assert cli.main(None if own_process else ["probe"]) == 0
+        assert (gc.get_freeze_count() > before) == bool(own_process and brief)
+    finally:
+        gc.unfreeze()
+
+
 @pytest.mark.parametrize("said", [None, "logfire"])
 def test_plugins_of_pydantic_are_looked_for_only_by_commands_that_may_start_engines(
     monkeypatch: pytest.MonkeyPatch, said: str | None
