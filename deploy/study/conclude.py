@@ -38,7 +38,7 @@ def conclude(folder: StudyFolder) -> Summary:
 def summarize_folder(folder: StudyFolder) -> Summary:
     """Work out the summary of what is in the folder. Raises: UsageError."""
     design = folder.design()
-    starts, cells = folder.starts(design), folder.cells(design)
+    starts, cells = folder.starts(design), tuple(_kept(folder, row) for row in folder.cells(design))
     seen = list(_seen(folder, design, starts, cells))
     values = values_of(design, starts, seen)
     rows, ratios = rows_of(values), ratios_of(design, values)
@@ -65,6 +65,16 @@ def summarize_folder(folder: StudyFolder) -> Summary:
         seed=design.seed,
     )
     return replace(summary, words=words(summary))
+
+
+def _kept(folder: StudyFolder, row: CellRow) -> CellRow:
+    """A cell that is done counts only with its records: without them it would be missing in silence."""
+    quality = row.workload in (QUALITY, QUALITY_AGAIN)
+    file = folder.cell_folder(row) / "quality.json" if quality else folder.load(row).path / "summary.json"
+    if row.state != "done" or file.exists():
+        return row
+    gone = f"its {file.relative_to(folder.path)} is gone: is the folder whole?"
+    return replace(row, state="failed", error=gone)
 
 
 def _seen(

@@ -53,6 +53,10 @@ class StudyFolder:
         """Where cell.json lies, `load/` and `quality.json` beside it."""
         return self.path / "cells" / (cell.id if isinstance(cell, PlannedCell) else cell.cell)
 
+    def cell_file(self, cell: PlannedCell | CellRow) -> Path:
+        """cell.json"""
+        return self.cell_folder(cell) / "cell.json"
+
     def load(self, cell: PlannedCell | CellRow) -> RunFolder:
         """The load run of a cell."""
         return RunFolder(self.cell_folder(cell) / PART)
@@ -82,7 +86,7 @@ class StudyFolder:
 
     def write_cell(self, cell: PlannedCell, row: CellRow) -> None:
         """Write cell.json."""
-        self._write(self.cell_folder(cell) / "cell.json", asdict(row))
+        self._write(self.cell_file(cell), asdict(row))
 
     def write_quality(self, cell: PlannedCell, record: Mapping[str, Any]) -> None:
         """Write the quality record of a cell."""
@@ -95,8 +99,8 @@ class StudyFolder:
 
     def cells(self, design: Design) -> tuple[CellRow, ...]:
         """What is there of the cells, in their order. Raises: UsageError."""
-        files = (self.cell_folder(cell) / "cell.json" for cell in design.cells)
-        return tuple(self._read(file, CellRow) for file in files if file.exists())
+        found = ((cell, self.cell_file(cell)) for cell in design.cells)
+        return tuple(self._cell(cell, file) for cell, file in found if file.exists())
 
     def load_summary(self, cell: PlannedCell | CellRow) -> Mapping[str, Any] | None:
         """The summary of a cell's load run; None where it has none."""
@@ -118,12 +122,24 @@ class StudyFolder:
             there.rename(aside)
 
     def write_summary(self, summary: Summary) -> None:
-        """Write summary.json."""
-        self._write(self.path / "summary.json", asdict(summary))
+        """Write summary.json. Raises: Failed."""
+        file = self.path / "summary.json"
+        try:
+            self._write(file, asdict(summary))
+        except OSError as error:
+            what = f"cannot be written: {error.strerror or error}"
+            raise Failed(what, where=str(file), fix="free space, or copy the folder") from error
 
     def summary(self) -> Summary:
         """summary.json. Raises: UsageError if there is none that can be read."""
         return self._read(self.path / "summary.json", Summary)
+
+    def _cell(self, cell: PlannedCell, file: Path) -> CellRow:
+        row = self._read(file, CellRow)
+        if (row.cell, row.arm, row.workload) != (cell.id, cell.arm, cell.workload):
+            what = f"is of the cell {row.cell} ({row.arm}, {row.workload}) and lies at that of {cell.id}"
+            raise UsageError(what, where=str(file), fix=_COPY)
+        return row
 
     def _write(self, file: Path, value: Any) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -47,7 +47,7 @@ class Journal:
             os.fsync(file.fileno())
 
     def events(self) -> Iterator[Mapping[str, Any]]:
-        """All events so far; a line that was cut by a crash is left out. Raises: UsageError."""
+        """All events so far; one that a crash cut, or that is none, is left out. Raises: UsageError."""
         try:
             text = self.path.read_text(encoding="utf-8")
         except FileNotFoundError:
@@ -55,11 +55,8 @@ class Journal:
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(f"cannot be read: {error}", where=str(self.path)) from None
         for line in text.split("\n"):
-            try:
-                event = json.loads(line) if line else None
-            except ValueError:
-                continue
-            if isinstance(event, dict):
+            event = _event(line)
+            if event is not None:
                 yield event
 
     def done(self) -> frozenset[str]:
@@ -70,3 +67,11 @@ class Journal:
         with self.path.open("rb") as file:
             file.seek(-1, os.SEEK_END)
             return file.read(1) == b"\n"
+
+
+def _event(line: str) -> Mapping[str, Any] | None:
+    try:
+        event = json.loads(line) if line else None
+    except ValueError:
+        return None
+    return event if isinstance(event, dict) and {"at", "event"} <= event.keys() else None

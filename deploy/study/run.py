@@ -76,7 +76,11 @@ class Runner:
     async def run(self) -> Ended:
         """Run what is not done. Raises: Failed where the disk takes no more."""
         self._began = self.times.monotonic()
-        self._done = set(self._journal.done())
+        # What the journal calls done and whose row is gone (a folder that was copied in part) is run again.
+        done = self._journal.done()
+        self._done = {
+            cell.id for cell in self.design.cells if cell.id in done and self.folder.cell_file(cell).exists()
+        }
         try:
             self._note(journal.RESUMED if self._done else journal.BEGUN)
             self.mark("study", f"study {self.design.name} begins: {many(len(self.design.cells), 'cell')}")
@@ -187,9 +191,10 @@ class Runner:
         )
         row = cell_measured(row, self.folder)
         self.folder.write_cell(cell, row)
-        self._note(journal.CELL_FAILED if error else journal.CELL_DONE, cell=cell.id, took_s=round(took, 3))
+        event = journal.CELL_FAILED if row.error else journal.CELL_DONE
+        self._note(event, cell=cell.id, took_s=round(took, 3))
         self._done.add(cell.id)
-        if error is None:
+        if row.error is None:
             self._remaining.cell_took(cell, took)
             self.remember(cell, took)
         self.say(f"  {cell.id}: {self._came_to(row)}; {self._to_go()}")

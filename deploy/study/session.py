@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ from deploy.study.run import Marker, Runner
 from deploy.study.world import World
 from serving.config.document import Document
 from serving.console import Console
-from serving.errors import Failed, UsageError
+from serving.errors import Failed, TeapotError, UsageError
 from serving.gateway import loop
 
 
@@ -77,7 +78,7 @@ class Session:
         """Run what is not done, and conclude; the exit code is 0, 3 (something is missing or not valid) or a
         signal's.
 
-        Raises: Failed where the disk takes no more; the summary is then of what there is.
+        Raises: Failed where the disk takes no more; the summary is then of what there is, if it has room.
         """
         runner = Runner(
             study=self.study,
@@ -97,9 +98,12 @@ class Session:
 
         try:
             code = loop.run(run_until_signal(_Nothing(), self.console, work))
-        finally:
-            summary = conclude(folder)
-            write_report(folder)
+        except BaseException:
+            # A disk that ended the study may have no room for these either; why it ended is what counts.
+            with suppress(TeapotError):
+                _concluded(folder)
+            raise
+        summary = _concluded(folder)
         if code:
             return code, summary
         lost = [each for each in summary.missing if each.what != "arm"]
@@ -115,6 +119,12 @@ class Session:
         else:
             workload = self.study.workloads[what.workload]
             self.history.cell(read.deployment.model, workload.fingerprint(), took_s)
+
+
+def _concluded(folder: StudyFolder) -> Summary:
+    summary = conclude(folder)
+    write_report(folder)
+    return summary
 
 
 class _Nothing:

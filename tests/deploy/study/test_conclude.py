@@ -112,3 +112,14 @@ async def test_quality_that_the_control_gave_once_only_is_not_compared(tmp_path)
         assert folder.quality(cell) == {"kind": "scripted"}
         (folder.cell_folder(cell) / "quality.json").unlink()
     assert conclude(folder).quality == ()
+
+
+@pytest.mark.parametrize(("of", "file"), [("chat", "load/summary.json"), ("quality", "quality.json")])
+async def test_a_cell_that_is_done_and_whose_records_are_gone_is_missing(tmp_path, of, file):
+    folder = await ran(tmp_path, ScriptedWorld(), quality=of == "quality", repeats=1)
+    cells = [cell for cell in folder.design().cells if cell.workload.startswith(of)]
+    for cell in cells:
+        (folder.cell_folder(cell) / file).unlink()
+    assert [(each.id, each.reason) for each in conclude(folder).missing] == [
+        (cell.id, f"its cells/{cell.id}/{file} is gone: is the folder whole?") for cell in cells
+    ]

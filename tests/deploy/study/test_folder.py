@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from fakes.studies import made
 
+from deploy.study.conclude import conclude
 from deploy.study.folder import StudyFolder, default_folder
 from deploy.study.rows import CellRow, ShownMode, StartRow
 from serving.errors import Failed, UsageError
@@ -97,3 +98,25 @@ def test_a_cell_without_a_load_has_no_summary_and_no_quality(tmp_path, folder):
 def test_files_are_written_whole(tmp_path, folder):
     folder.create(made(tmp_path)[1].design)
     assert [path.name for path in folder.path.iterdir()] == ["study.json"]
+
+
+def test_a_cell_that_lies_where_another_one_was_is_told(tmp_path, folder):
+    design = made(tmp_path)[1].design
+    folder.create(design)
+    cell, other = design.cells[:2]
+    row = CellRow(
+        cell=other.id, start=other.start, arm=other.arm, block=other.block, workload=other.workload,
+        state="done", began="t", took_s=1.0,
+    )  # fmt: skip
+    folder.write_cell(cell, row)
+    with pytest.raises(UsageError, match=f"is of the cell {other.id} .* and lies at that of {cell.id}"):
+        folder.cells(design)
+
+
+def test_a_summary_that_cannot_be_written_is_told(tmp_path, folder):
+    folder.create(made(tmp_path)[1].design)
+    summary = conclude(folder)
+    (folder.path / "summary.json").unlink()
+    (folder.path / "summary.json").mkdir()
+    with pytest.raises(Failed, match=r"summary\.json: cannot be written: .*; free space"):
+        folder.write_summary(summary)

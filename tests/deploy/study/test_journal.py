@@ -32,3 +32,9 @@ def test_a_line_that_a_crash_cut_is_left_out_and_swallows_no_other(tmp_path):
         file.write('{"at":"t","event":"cell-do')
     journal.note(CELL_DONE, "t", cell="003")
     assert journal.done() == {"001", "003"}
+
+
+def test_a_line_that_is_no_event_is_left_out(tmp_path):
+    path = tmp_path / "journal.jsonl"
+    path.write_text('{"event":"done"}\n[]\n{"at":"t","event":"done"}\n')
+    assert list(Journal(path).events()) == [{"at": "t", "event": "done"}]

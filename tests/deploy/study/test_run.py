@@ -15,7 +15,8 @@ from deploy.study.folder import StudyFolder
 from deploy.study.journal import Journal
 from deploy.study.rows import CellRow, StartRow
 from deploy.study.run import Runner
-from deploy.study.world import Times
+from deploy.study.world import Times, Up
+from loadgen.workload import Workload
 from serving.errors import Failed
 
 
@@ -246,3 +247,34 @@ async def test_a_journal_line_is_whole_before_the_next_step(tmp_path):
     assert seen == ["proven", "proven"]
     lines = bench.folder.journal_path.read_text().splitlines()
     assert all(json.loads(line)["at"] for line in lines)
+
+
+async def test_a_cell_that_is_called_done_and_whose_row_is_gone_is_run_again(tmp_path):
+    bench = Bench(tmp_path)
+    await bench.runner().run()
+    lost = bench.made.design.cells[1]
+    bench.folder.cell_file(lost).unlink()
+    again = ScriptedWorld()
+    assert await bench.runner(world=again).run() == "complete"
+    assert [said for said in again.said if said.startswith("load")] == [
+        f"load {lost.arm} {lost.workload} seed {lost.block}"
+    ]
+    assert [row.state for row in bench.cells] == ["done"] * 4
+
+
+async def test_a_load_whose_records_cannot_be_read_is_no_cell_that_is_done(tmp_path):
+    bench = Bench(tmp_path, repeats=1)
+    cell = bench.made.design.cells[0]
+
+    async def cut(up: Up, workload: Workload, out: Path, say: Callable[[str], None]) -> None:
+        out.mkdir()
+        (out / "summary.json").write_text("{")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bench.world, "load", cut)
+        await bench.runner().run()
+    assert bench.cells[0].state == "failed"
+    assert bench.events().count("cell-failed") == 2
+    again = ScriptedWorld()
+    await bench.runner(world=again).run()
+    assert f"load {cell.arm} chat seed 1" in again.said

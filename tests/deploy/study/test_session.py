@@ -101,3 +101,15 @@ def test_a_summary_is_written_also_where_the_disk_ends_the_study(tmp_path):
     with pytest.raises(Failed, match="No space left"):
         one.run(folder, made)
     assert not folder.summary().complete
+
+
+def test_a_full_disk_is_told_also_where_there_is_no_room_for_the_summary(tmp_path):
+    def full(arm: str, workload: str, dead: object) -> None:
+        (tmp_path / "out" / "summary.json").mkdir()  # It can then not be written, as on a full disk.
+        raise OSError(28, "No space left on device")
+
+    one = session(tmp_path, ScriptedWorld(loading=full))
+    with pytest.raises(
+        Failed, match=r"the disk takes no more: No space left on device; make room .* --resume"
+    ):
+        one.run(*one.begin(tmp_path / "out"))
