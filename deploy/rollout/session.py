@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from deploy.marking import marking
+from deploy.marking import Marking, marking
 from deploy.rollout import asking, telling
 from deploy.rollout.client import Admin
 from deploy.rollout.controller import Controller, Talk
@@ -32,7 +32,7 @@ from serving.config.schema import Deployment
 from serving.config.units import format_duration
 from serving.console import Console
 from serving.engine.folders import data_folder
-from serving.errors import Failed, Interrupted, UsageError
+from serving.errors import Failed, Interrupted, TeapotError, UsageError
 from serving.gateway.revisions import NAME
 
 
@@ -122,7 +122,7 @@ def planned(deployment: Deployment, path: Path, admin: Admin, name: str | None) 
     named = own_revision(deployment) if deployment.revisions else None
     canary = name or named or path.stem
     taken = canary in seen.weights and canary != baseline.name
-    if not NAME.fullmatch(canary) or taken or (seen.row(canary) is not None and canary != baseline.name):
+    if not NAME.fullmatch(canary) or taken:
         raise UsageError(
             f"the new revision cannot be called '{canary}'",
             where="--name",
@@ -137,10 +137,9 @@ def carry_out(
 ) -> int:
     """Go on with it until it is over or asks; returns the exit code. The caller holds the lock."""
     plan, journal = session.before.plan, session.journal
-    deployment, _ = load_deployment(plan.file, ())
     revisions = (plan.baseline, plan.canary)
     console.say(f"journal: {journal.path}")
-    with closing(marking(deployment, Path(plan.file).parent, console.say)) as marks:
+    with closing(_marks(plan, console)) as marks:
         controller = Controller(
             plan,
             session.before.state,
@@ -162,6 +161,16 @@ def carry_out(
             raise
     _conclude(controller.state, journal, plan, console)
     return code
+
+
+def _marks(plan: Plan, console: Console) -> Marking:
+    """Marks as the new file wants them; one that is gone or broken by now keeps nobody from going back."""
+    try:
+        deployment, _ = load_deployment(plan.file, ())
+    except TeapotError as error:
+        console.say(f"nothing is marked in Grafana: {error}")
+        return Marking(plan.deployment)
+    return marking(deployment, Path(plan.file).parent, console.say)
 
 
 def _conclude(state: State, journal: Journal, plan: Plan, console: Console) -> None:

@@ -10,9 +10,10 @@ from fakes.engine_home import EngineHome, make_engine_home
 from fakes.fake_deployment import FakeDeployment, Revision
 from fakes.revisions import Said
 
+from deploy.rollout import asking
 from deploy.rollout.entries import moved
 from deploy.rollout.machine import State
-from deploy.rollout.session import begin, last, planned, rollouts_of, unfinished
+from deploy.rollout.session import begin, carry_out, last, planned, rollouts_of, unfinished
 from serving.config.load import load_deployment
 from serving.errors import Failed, UsageError
 
@@ -96,6 +97,19 @@ def test_of_another_file_it_is_refused_until_the_first_is_over(home: EngineHome,
         begin(other, there, None, console)
     first.journal.append(moved(State(name="failed", since_s=5.0), "refused"))
     assert begin(other, there, None, console).before.plan.canary == "other"
+
+
+def test_it_is_taken_back_although_its_file_is_gone_or_broken_by_now(home: EngineHome, there: Any) -> None:
+    path, console = file_of(home, "new"), Said()
+    session = begin(path, there, None, console)
+    session.journal.append(moved(State(name="baking", since_s=5.0, step=0, window_s=6.0), "moved"))
+    there.rows = {"main": Revision("ready", "/old.yaml", 0.9), "new": Revision("ready", str(path), 0.1)}
+    path.unlink()
+    asking.ask(session.folder, "abort")
+    assert carry_out(unfinished(rollouts_of("demo")), there, console, lambda seconds: None) == 1
+    assert there.calls == ["weigh main=1", "end new finish"]
+    assert list(there.rows) == ["main"]
+    assert "nothing is marked in Grafana" in console.text()
 
 
 def test_without_any_there_is_none(home: EngineHome) -> None:
