@@ -6,8 +6,8 @@ Owns: asking either, and telling both apart in words. Knows nothing about window
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from http.client import HTTPException
 from typing import Protocol
-from urllib.error import URLError
 from urllib.request import ProxyHandler, build_opener
 
 from prometheus_client.parser import text_string_to_metric_families
@@ -129,7 +129,7 @@ def fetch_text(url: str) -> str:
         with opener.open(url, timeout=TIMEOUT_S) as answer:
             body: bytes = answer.read()
             return body.decode()
-    except (URLError, OSError) as error:
+    except (OSError, HTTPException, UnicodeDecodeError) as error:
         raise Failed(f"an engine does not tell its metrics ({error})", where=url) from error
 
 

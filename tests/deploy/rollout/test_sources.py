@@ -10,6 +10,7 @@ from dataclasses import replace
 import aiohttp
 import pytest
 from fakes.prometheus_api import Script, matrix, serving, vector
+from fakes.raw_http import RawEngine, fixed
 from fakes.scripted_engine import ScriptedEngine
 
 from deploy.rollout.client import Admin
@@ -116,6 +117,21 @@ def test_samples_have_their_names_and_the_labels_of_their_target() -> None:
     [sample] = exposed(text, {"role": "any"})
     assert sample.labels == {"__name__": "a_total", "le": "1", "role": "any"}
     assert sample.value == 3.0
+
+
+@pytest.mark.parametrize(
+    "cut",
+    [
+        b"HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\nvllm:requests 1",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\nvllm:requests 1",
+        b"what",
+    ],
+)
+async def test_an_engine_that_dies_while_it_tells_is_said_as_well(cut: bytes) -> None:
+    async with RawEngine().listening() as engine:
+        engine.answer = fixed(cut)
+        with pytest.raises(Failed, match="does not tell its metrics"):
+            await asyncio.to_thread(fetch_text, f"{engine.url}/metrics")
 
 
 def test_an_engine_that_is_not_there_is_said_with_its_address() -> None:
