@@ -9,7 +9,7 @@ import argparse
 import time
 from pathlib import Path
 
-from deploy.commands.status import DEFAULT_ADMIN
+from deploy.commands.status import DEFAULT_ADMIN, checked
 from deploy.rollout import asking, telling
 from deploy.rollout.client import Admin, Away
 from deploy.rollout.journal import LOCK, Busy, lock
@@ -55,7 +55,7 @@ def run(args: argparse.Namespace, console: Console) -> int:
 def _start(args: argparse.Namespace, console: Console) -> int:
     path = Path(args.file).absolute()
     deployment, _ = load_deployment(str(path), ())
-    admin = Admin(args.admin)
+    admin = Admin(checked(args.admin))
     with lock(rollouts_of(deployment.name)), terminable():
         return carry_out(begin(path, admin, args.name, console), admin, console)
 
@@ -98,12 +98,12 @@ def _follow(folder: Path, console: Console) -> None:
 
 def _ask(args: argparse.Namespace, console: Console) -> int:
     """Tell the process that carries it out; where there is none, be that process."""
-    folder = rollouts_of(_whose(args))
+    folder, admin = rollouts_of(_whose(args)), Admin(checked(args.admin))
     try:
         with lock(folder), terminable():
             session = unfinished(folder)
             asking.ask(session.folder, args.what)
-            code = carry_out(session, Admin(args.admin), console)
+            code = carry_out(session, admin, console)
     except Busy:
         session = unfinished(folder)
         asking.ask(session.folder, args.what)
@@ -123,7 +123,7 @@ def _whose(args: argparse.Namespace) -> str:
     if args.deployment is not None:
         return str(args.deployment)
     try:
-        return str(Admin(args.admin).status()["name"])
+        return str(Admin(checked(args.admin)).status()["name"])
     except Away as error:
         raise Failed(
             str(error.problems[0].what), where=error.problems[0].where,

@@ -38,16 +38,7 @@ def run(args: argparse.Namespace, console: Console) -> int:
 
 def fetch(admin_url: str) -> Mapping[str, Any]:
     """The document of `GET /status`. Raises: UsageError on a wrong URL, Failed if it cannot be had."""
-    try:
-        parts = urlsplit(admin_url)
-        right = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        right = False
-    if not right:
-        raise UsageError(
-            f"'{admin_url}' is not an http address", where="--admin", fix=f"write it like {DEFAULT_ADMIN}"
-        )
-    url = f"{admin_url.rstrip('/')}/status"
+    url = f"{checked(admin_url).rstrip('/')}/status"
     # A proxy from the environment could not reach this machine's loopback.
     opener = build_opener(ProxyHandler({}))
     try:
@@ -63,6 +54,20 @@ def fetch(admin_url: str) -> Mapping[str, Any]:
         where=url,
         fix="start one with `teapot serve FILE`, or give its gateway.admin_port with --admin URL",
     )
+
+
+def checked(admin_url: str) -> str:
+    """What was given with `--admin`. Raises: UsageError where it is no address."""
+    try:
+        parts = urlsplit(admin_url)
+        right = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        right = False
+    if not right:
+        raise UsageError(
+            f"'{admin_url}' is not an http address", where="--admin", fix=f"write it like {DEFAULT_ADMIN}"
+        )
+    return admin_url
 
 
 def render(status: Mapping[str, Any]) -> str:

@@ -15,6 +15,7 @@ from fakes.engine_home import EngineHome, make_engine_home
 from fakes.revisions import Clients, Running, Said, file_of, running, until
 
 from deploy.cli import main
+from deploy.rollout import asking
 from deploy.rollout.entries import begun, moved
 from deploy.rollout.journal import JOURNAL, Journal, folder_of, latest
 from deploy.rollout.machine import State
@@ -189,6 +190,18 @@ def test_nobody_carrying_it_out_is_said_with_what_to_do(home: EngineHome, told: 
 def test_without_a_gateway_the_user_is_asked_whose_rollout(home: EngineHome, told: Said, what: str) -> None:
     assert main(["rollout", what, "--admin", "http://127.0.0.1:9"]) == 1
     assert "or say whose rollout with --deployment NAME" in told.text()
+
+
+@pytest.mark.parametrize("url", ["no-address", "localhost:8001", "http://127.0.0.1:99999"])
+def test_what_is_no_address_is_wrong_usage_and_nothing_is_asked(
+    home: EngineHome, told: Said, url: str
+) -> None:
+    folder = written(home, State(name="baking", since_s=101.0, step=0, window_s=102.0))
+    start = ["start", str(home.deployment())]
+    for words in (start, ["status"], ["promote"], ["abort", "--deployment", "demo"]):
+        assert main(["rollout", *words, "--admin", url]) == 2
+    assert told.text().count(f"'{url}' is not an http address") == 4
+    assert not asking.waits(folder)
 
 
 def test_where_there_never_was_one_that_is_said(home: EngineHome, told: Said) -> None:
