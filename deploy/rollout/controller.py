@@ -18,7 +18,7 @@ from deploy.rollout.doing import do
 from deploy.rollout.entries import moved, noted
 from deploy.rollout.evidence import Quality
 from deploy.rollout.journal import DiskFull, Journal
-from deploy.rollout.machine import Action, EventName, Refused, State, actions, advance, due
+from deploy.rollout.machine import WATCHED, Action, EventName, Refused, State, actions, advance, due
 from deploy.rollout.plan import Plan
 from deploy.rollout.seen import Seen, event_of, read, shares
 from deploy.rollout.sources import Source, source
@@ -32,7 +32,6 @@ PATIENCE_S = 600.0
 """With a deployment that cannot be reached or declines what must be done; then a person has to look."""
 _REPEATED = ("clearing", "promoting", "rolling_back")
 """States whose actions wait for each other, and are done again until their event comes."""
-_WATCHED = ("baking", "holding", "asking")
 Event = tuple[EventName, str]
 
 
@@ -187,7 +186,7 @@ class Controller:
         return "warmed", ""
 
     def _look(self, seen: Seen) -> Event | None:
-        if self.state.name not in _WATCHED or self._todo:
+        if self.state.name not in WATCHED or self._todo:
             return None
         now_s = self.clock()
         found: list[Looked | None] = []

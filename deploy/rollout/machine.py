@@ -42,7 +42,8 @@ EVENTS: tuple[EventName, ...] = get_args(EventName)
 OVER: tuple[StateName, ...] = ("done", "rolled_back", "failed")
 """Nothing follows on them."""
 _BEGINNING: tuple[StateName, ...] = ("clearing", "starting", "proving", "warming", "shadowing")
-_WATCHED: tuple[StateName, ...] = ("baking", "holding", "asking")
+WATCHED: tuple[StateName, ...] = ("baking", "holding", "asking")
+"""In them the gate looks."""
 _BAD: tuple[EventName, ...] = ("engines_failed", "gone", "disturbed", "abort")
 """What ends a rollout wherever the canary could have been given requests."""
 
@@ -80,8 +81,8 @@ TABLE: Mapping[tuple[StateName, EventName], StateName | Choice] = {
     ("asking", "inconclusive"): "asking",
     ("asking", "blind"): "asking",
     ("asking", "sighted"): "asking",
-    **{(state, event): "->next" for state in _WATCHED for event in ("passed", "promote")},
-    **{(state, event): "rolling_back" for state in _WATCHED for event in (*_BAD, "failed")},
+    **{(state, event): "->next" for state in WATCHED for event in ("passed", "promote")},
+    **{(state, event): "rolling_back" for state in WATCHED for event in (*_BAD, "failed")},
     ("promoting", "removed"): "done",
     ("promoting", "gone"): "rolling_back",
     **{("promoting", event): "promoting" for event in ("engines_failed", "disturbed", "blind", "sighted",

@@ -14,8 +14,8 @@ from typing import Any
 from deploy.rollout.machine import EventName, State
 from deploy.rollout.plan import Plan
 from serving.errors import UsageError
+from serving.gateway.backends import ANSWERING
 
-ANSWERING = ("any", "decode")
 _AS_SET = 1e-6
 
 

@@ -27,14 +27,12 @@ from deploy.rollout.evidence import (
 from deploy.rollout.gate import Judgement, judge, next_look
 from deploy.rollout.machine import EventName, State, StateName, advance, due
 from deploy.rollout.plan import Plan
+from serving.gateway.metrics import BUCKETS_S
 
 _NORMAL = NormalDist()
 _BYTES = 2.0 * 1024**3
-SECONDS = (
-    0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.5, 5.0, 10.0,
-    20.0, 30.0, 60.0, 120.0, 300.0, 600.0, math.inf,
-)  # fmt: skip
-"""The gateway's buckets (`serving/gateway/metrics.py`)."""
+SECONDS = (*BUCKETS_S, math.inf)
+"""The gateway's buckets."""
 TOKENS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0, math.inf)
 """vLLM's, for a context of 2048."""
 _LASTS = 0.5
