@@ -87,5 +87,5 @@ def replay(lines: Iterable[Mapping[str, Any]]) -> Replayed | None:
 def _unknown(what: str) -> Failed:
     return Failed(
         f"the journal cannot be read: {what}",
-        fix="go on with the version of teapot that began it, or abort and start anew",
+        fix="go on with the version of teapot that began it, or go back by hand (docs/rollout.md)",
     )

@@ -19,6 +19,7 @@ from serving.errors import Failed
 
 JOURNAL = "journal.jsonl"
 LOCK = "lock"
+_SEE = "see to the disk, and to who may write there"
 Line = Mapping[str, Any]
 
 
@@ -48,11 +49,13 @@ class Journal:
         self._sync = sync
 
     def lines(self) -> tuple[Line, ...]:
-        """All whole lines, oldest first. Raises: Failed where one in the middle is no JSON object."""
+        """All whole lines, oldest first. Raises: Failed where one is no JSON object, or it cannot be read."""
         try:
             data = self.path.read_bytes()
         except FileNotFoundError:
             return ()
+        except OSError as error:
+            raise Failed(f"cannot be read: {error.strerror}", where=str(self.path), fix=_SEE) from error
         whole = data[: data.rfind(b"\n") + 1].splitlines()
         return tuple(self._parsed(line, number) for number, line in enumerate(whole, start=1))
 
@@ -60,8 +63,11 @@ class Journal:
         """Add a line and see it onto the disk. Raises: DiskFull, and then the file is as it was before."""
         text = json.dumps(line, allow_nan=False, separators=(",", ":")).encode() + b"\n"
         fresh = not self.path.exists()
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise self._full(error) from error
         try:
             end = _end_of_lines(file)
             os.ftruncate(file, end)
@@ -83,7 +89,7 @@ class Journal:
 
     def _full(self, error: OSError) -> Failed:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-            return Failed(f"cannot write: {error.strerror}", where=str(self.path), fix="see to the disk")
+            return Failed(f"cannot write: {error.strerror}", where=str(self.path), fix=_SEE)
         return DiskFull(
             "the disk is full, so the next step cannot be kept and is not taken",
             where=str(self.path),
@@ -99,17 +105,24 @@ class Journal:
             raise Failed(
                 "this line is no JSON object: the journal was changed or damaged",
                 where=f"{self.path}:{number}",
-                fix="look at it; then `teapot rollout abort`, or move the folder away",
+                fix="mend it, or go back by hand and move its folder away (docs/rollout.md)",
             )
         return found
 
 
 @contextmanager
 def lock(folder: Path) -> Iterator[None]:
-    """Hold the lock of a deployment's rollouts, which ends with the process at the latest. Raises: Busy."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """Hold the lock of a deployment's rollouts, which ends with the process at the latest.
+
+    Raises: Busy; Failed where its file cannot be made.
+    """
     path = folder / LOCK
-    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        what = f"the lock of its rollouts cannot be taken: {error.strerror}"
+        raise Failed(what, where=str(path), fix=_SEE) from error
     try:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -65,8 +65,10 @@ def test_a_file_that_is_nothing_but_a_torn_line_begins_anew(tmp_path: Path) -> N
 def test_a_damaged_line_in_the_middle_is_said_with_its_number(tmp_path: Path, damaged: str) -> None:
     path = tmp_path / "j"
     path.write_text(damaged)
-    with pytest.raises(Failed, match=r"j:[12]: this line is no JSON object"):
+    with pytest.raises(Failed, match=r"j:[12]: this line is no JSON object") as failed:
         Journal(path).lines()
+    # Not by `abort`, which has to read it, too.
+    assert "go back by hand and move its folder away (docs/rollout.md)" in str(failed.value)
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
@@ -109,6 +111,22 @@ def test_another_trouble_with_the_disk_is_said_as_what_it_is(tmp_path: Path) -> 
     with pytest.raises(Failed, match="cannot write: Input/output error") as failed:
         Journal(tmp_path / "j", write=broken).append({"a": 1})
     assert not isinstance(failed.value, DiskFull)
+
+
+def test_a_journal_that_can_neither_be_read_nor_begun_is_said_with_its_place(tmp_path: Path) -> None:
+    (tmp_path / "j").mkdir()
+    with pytest.raises(Failed, match="j: cannot be read: Is a directory"):
+        Journal(tmp_path / "j").lines()
+    (tmp_path / "file").touch()
+    with pytest.raises(Failed, match="cannot write: File exists"):
+        Journal(tmp_path / "file" / "journal.jsonl").append({"a": 1})
+
+
+def test_a_state_folder_in_which_nothing_can_be_made_is_said(tmp_path: Path) -> None:
+    (tmp_path / "rollouts").touch()
+    said = "demo/lock: the lock of its rollouts cannot be taken: Not a directory; see to the disk"
+    with pytest.raises(Failed, match=said), lock(tmp_path / "rollouts" / "demo"):
+        pytest.fail("there is no lock")
 
 
 def test_numbers_that_json_does_not_know_are_refused_before_anything_is_written(tmp_path: Path) -> None:
