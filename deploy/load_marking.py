@@ -36,15 +36,27 @@ def marked_load(
 
     Raises: UsageError where a Grafana is given on the command line and its address or token is wrong.
     """
+    with marked(url, token_file, say, environ) as note:
+        yield lambda moment: note(mark_of(moment, deployment))
+
+
+@contextmanager
+def marked(
+    url: str | None, token_file: Path | None, say: Callable[[str], None], environ: Mapping[str, str]
+) -> Iterator[Callable[[Mark], None]]:
+    """What takes marks for the length of a `with`; without a Grafana it drops them.
+
+    Raises: UsageError where a Grafana is given on the command line and its address or token is wrong.
+    """
     chosen = url or environ.get(URL_VARIABLE)
     if chosen is None or (url is None and token_file is None and VARIABLE not in environ):
-        yield lambda moment: None
+        yield lambda mark: None
         return
     # Only here: requests takes long to import.
     from dashboards.annotations import Annotations, to_grafana
 
     annotations = Annotations(to_grafana(chosen, token(token_file, environ)), say)
     try:
-        yield lambda moment: annotations.note(mark_of(moment, deployment))
+        yield annotations.note
     finally:
         annotations.close(GIVEN_UP_AFTER_S)

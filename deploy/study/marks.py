@@ -1,6 +1,6 @@
 """What a study has marked on the boards.
 
-Owns: which Grafana that is, and how starts and cells become marks. Knows nothing about how a study is run.
+Owns: how starts and cells become marks. Knows nothing about how a study is run.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from dashboards.marks import Kind, Mark
-from deploy.grafana_token import VARIABLE, token
-from deploy.load_marking import GIVEN_UP_AFTER_S, URL_VARIABLE
+from deploy.load_marking import marked
 from deploy.study.run import Marker, What
 
 _KINDS: Mapping[What, Kind] = {"study": Kind.STUDY, "start": Kind.STUDY, "cell": Kind.CELL}
@@ -35,15 +34,5 @@ def marked_study(
 
     Raises: UsageError where a Grafana is given and its address or token is wrong.
     """
-    chosen = url or environ.get(URL_VARIABLE)
-    if chosen is None or (url is None and VARIABLE not in environ):
-        yield lambda what, text: None
-        return
-    # Only here: requests takes long to import.
-    from dashboards.annotations import Annotations, to_grafana
-
-    annotations = Annotations(to_grafana(chosen, token(None, environ)), say)
-    try:
-        yield lambda what, text: annotations.note(mark_of(what, f"{name}: {text}", clock(), None))
-    finally:
-        annotations.close(GIVEN_UP_AFTER_S)
+    with marked(url, None, say, environ) as note:
+        yield lambda what, text: note(mark_of(what, f"{name}: {text}", clock(), None))
