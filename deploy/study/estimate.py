@@ -11,12 +11,14 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from deploy.compiling import EAGER
 from deploy.study.counting import many
 from deploy.study.rows import QUALITY, QUALITY_AGAIN, Estimate, PlannedCell, PlannedStart
 from loadgen.workload import Workload
 from loadgen.workload_arrivals import Closed, Stages, TraceTimes
 from loadgen.workload_lengths import Fixed
 from loadgen.workload_prompts import PromptSet, RandomTokens, SharedPrefix
+from serving.config.arguments import argument_flags
 from serving.config.schema import Deployment
 from serving.config.units import format_duration
 from serving.modes.mode import Device
@@ -90,8 +92,7 @@ class Costs:
 
 def start_key(deployment: Deployment, device: Device) -> StartKey:
     """Of a deployment's start."""
-    args = deployment.engine.args
-    eager = any(key.replace("_", "-").strip("-") == "enforce-eager" and value for key, value in args.items())
+    eager = any(flag == EAGER for _, flag, _ in argument_flags(deployment.engine.args))
     kinds = tuple(sorted(f"{mode.kind} {mode.asked()}" for mode in deployment.modes))
     return StartKey(deployment.model, device, not eager, kinds)
 
