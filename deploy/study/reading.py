@@ -109,15 +109,15 @@ def _arms(file: StudyFile, document: Document, beside: Path, problems: list[Prob
         merged = base
         for at in stack:
             merged = lay_over(merged, document, at)
-        merged = _named(merged, name)
+        merged = _located(_named(merged, name), beside)
         try:
-            deployment = validate(_located(merged, beside), Deployment)
+            deployment = validate(merged, Deployment)
             problems += deployment_problems(deployment, merged)
         except UsageError as error:
             problems += error.problems
             continue
         fragment = file.arms.get(name) or _united(file, labels)
-        found[name] = ArmRead(name, fragment, fragment.get(ON), labels, _located(merged, beside), deployment)
+        found[name] = ArmRead(name, fragment, fragment.get(ON), labels, merged, deployment)
     return found
 
 
@@ -195,8 +195,7 @@ def _united(file: StudyFile, labels: Mapping[str, str]) -> Fragment:
 
 def _named(merged: Merged, name: str) -> Merged:
     """An arm's deployment bears the arm's name, so that metrics and logs tell the arms apart."""
-    clean = "".join(letter if letter.isalnum() else "-" for letter in name).strip("-")
-    return lay_over(merged, Document("teapot", {"name": clean}, {}), ())
+    return lay_over(merged, Document("teapot", {"name": _slug(name)}, {}), ())
 
 
 def _located(merged: Merged, beside: Path) -> Merged:
