@@ -26,10 +26,9 @@ from serving.console import Console
 from serving.engine.logs import end_of_log
 from serving.engine.observe import cache_config
 from serving.modes.mode import Verdict
-from serving.planner.check import LOADED
+from serving.planner.check import loaded_bytes
 
 TAIL_LINES = 40
-_GIB = 1024**3
 
 
 class _Said(io.StringIO):
@@ -138,13 +137,9 @@ def shown(verdict: Verdict) -> ShownMode:
 
 def _loaded(logs: tuple[Path, ...]) -> int | None:
     """What loading took, by all engines' own words; None where one does not say."""
-    found = []
-    for log in logs:
-        told = [match for line in end_of_log(log, 0) if (match := LOADED.search(line))]
-        if not told:
-            return None
-        found.append(float(told[0]["gib"]) * _GIB)
-    return round(sum(found))
+    each = [loaded_bytes(end_of_log(log, 0)) for log in logs]
+    known = [found for found in each if found is not None]
+    return round(sum(known)) if len(known) == len(each) else None
 
 
 def _whole(text: str | None) -> int | None:

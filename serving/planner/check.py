@@ -93,6 +93,11 @@ def check(plan: Plan, cache_config: Mapping[str, str], log: Iterable[str]) -> tu
     )
 
 
+def loaded_bytes(log: Iterable[str]) -> float | None:
+    """What loading the weights took, by the engine's own words; None where it does not say."""
+    return _gib(list(log), LOADED)
+
+
 def warnings(rows: Iterable[Compared]) -> Iterator[str]:
     """A line for each figure that is outside its stated error."""
     for row in rows:

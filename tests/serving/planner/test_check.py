@@ -8,7 +8,7 @@ from pathlib import Path
 from fakes.planning import ask, cache_of, plan
 
 from serving.facts.load import model_configs, overheads
-from serving.planner.check import check, summary, warnings
+from serving.planner.check import check, loaded_bytes, summary, warnings
 from serving.planner.model import model_shape
 from serving.planner.plan import make_plan
 
@@ -66,6 +66,11 @@ def test_a_gpu_engine_is_held_to_the_band_of_its_overheads() -> None:
         "has weights 14.99 GiB (14.96 GiB predicted), KV cache 58.11 GiB"
     )
     assert summary(rows.values()).endswith(": within the stated error")
+
+
+def test_what_loading_took_is_told_by_the_log_alone() -> None:
+    assert loaded_bytes(["starting", "Model loading took 1.50 GiB memory and 3.2 seconds"]) == 1_610_612_736
+    assert loaded_bytes(["starting"]) is None
 
 
 def test_a_label_that_is_no_number_is_not_told() -> None:
