@@ -18,11 +18,12 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from deploy.study.quality_record import Answer, DocumentScore, QualityRecord
-from loadgen.stats.intervals import student_t, wilson
+from deploy.study.results import LEVEL
+from deploy.study.statistics import TAIL, share
+from loadgen.stats.intervals import student_t
 from serving.errors import InvalidMeasurement
 
 RESAMPLES = 2_000
-LEVEL = 0.95
 FEWEST_GROUPS = 5
 """Documents below which an interval of theirs is not given."""
 Outcome = Literal["pass", "fail", "inconclusive"]
@@ -211,10 +212,8 @@ def _matches(record: QualityRecord, control: QualityRecord) -> list[bool]:
 
 
 def _share(matches: Sequence[bool]) -> Estimate | None:
-    interval = wilson(sum(matches), len(matches))
-    if interval is None:
-        return None
-    return Estimate(sum(matches) / len(matches), *interval, len(matches), "prompts")
+    found = share(sum(matches), len(matches))
+    return None if found is None else Estimate(found.value, found.low, found.high, found.n, "prompts")
 
 
 def _prefix(record: QualityRecord, control: QualityRecord, seed: int) -> Estimate | None:
@@ -262,7 +261,7 @@ def clustered_interval(
         return None
     rng = random.Random(seed)
     found = sorted(_ratio(rng.choices(sums, k=n)) for _ in range(resamples))
-    tail = 0.5 * math.erfc(math.sqrt(n / (n - 1)) * student_t(n - 1, (1 - LEVEL) / 2) / math.sqrt(2))
+    tail = 0.5 * math.erfc(math.sqrt(n / (n - 1)) * student_t(n - 1, TAIL) / math.sqrt(2))
     cut = math.floor(tail * resamples)
     return found[cut], found[-1 - cut]
 
