@@ -82,6 +82,14 @@ class Prediction:
     over_workload: str | None = None
     """Within an arm: the workload that this one is divided by."""
 
+    @property
+    def undecided(self) -> bool:
+        """Whether the interval holds what was predicted and no effect at all too, and so decides nothing."""
+        low, high = self.measured.low, self.measured.high
+        if not self.held or low is None or high is None:
+            return False
+        return low <= 1 <= high and self.predicted != 1
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArmResult:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from deploy.study.counting import many
 from deploy.study.measures import BY_NAME
 from deploy.study.results import ArmResult, Figure, Prediction, Ratio, Summary
+from deploy.study.words import times
 
 COLUMNS = ("output_tokens_per_s", "tokens_per_s_per_user", "ttft_p50_s", "tpot_p50_s")
 BAR = 20
@@ -84,10 +85,7 @@ def _interval(figure: Figure) -> str:
 def _ratio(ratio: Ratio | None) -> str:
     if ratio is None:
         return _NONE
-    figure = ratio.figure
-    bounds = "" if figure.low is None or figure.high is None else f" [{figure.low:.2f}, {figure.high:.2f}]"
-    mark = {True: " +", False: " -", None: ""}[ratio.better]
-    return f"{figure.value:.2f}x{bounds}{mark}"
+    return times(ratio.figure) + {True: " +", False: " -", None: ""}[ratio.better]
 
 
 def _predicted(summary: Summary) -> Sequence[str]:
@@ -95,15 +93,11 @@ def _predicted(summary: Summary) -> Sequence[str]:
         return []
     lines = ["predicted  measured                 off   held"]
     for one in summary.predictions:
-        bounds = f"{one.measured.value:.2f}x"
-        if one.measured.low is not None and one.measured.high is not None:
-            bounds += f" [{one.measured.low:.2f}, {one.measured.high:.2f}]"
         under = "" if one.workload is None else f" under {one.workload}"
         over = one.over_workload or one.over
         what = f"{one.arm}{under} over {over}: {BY_NAME[one.measure].title}, {one.tag}"
-        lines.append(
-            f"{one.predicted:>8.2f}x  {bounds:<22}  {one.error_ratio:>+5.0%}  {_held(one):<4}  {what}"
-        )
+        did = times(one.measured)
+        lines.append(f"{one.predicted:>8.2f}x  {did:<22}  {one.error_ratio:>+5.0%}  {_held(one):<4}  {what}")
     return [*lines, ""]
 
 
@@ -113,6 +107,4 @@ def _held(one: Prediction) -> str:
         return "?"
     if not one.held:
         return "NO"
-    low, high = one.measured.low, one.measured.high
-    undecided = low is not None and high is not None and low <= 1 <= high and one.predicted != 1
-    return "yes?" if undecided else "yes"
+    return "yes?" if one.undecided else "yes"

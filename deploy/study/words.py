@@ -19,6 +19,8 @@ SPOKEN = (
     "prefill_mean_s",
 )
 """What a sentence may be about: always the first, the others where they changed or a prediction failed."""
+UNDECIDED = "not told from chance"
+"""Said of a ratio whose interval holds 1; the page puts such sentences behind the others by it."""
 _TIMES = {0.5: "halved", 2.0: "doubled", 3.0: "tripled", 4.0: "quadrupled"}
 _EXACTLY = 0.005
 
@@ -103,7 +105,7 @@ def _step(summary: Summary, arm: ArmResult, workload: str) -> Iterator[str]:
 def _verdict(found: Ratio) -> str:
     if found.better is not None:
         return ", better" if found.better else ", worse"
-    return " (one repeat: no interval)" if found.figure.low is None else " (not told from chance)"
+    return " (one repeat: no interval)" if found.figure.low is None else f" ({UNDECIDED})"
 
 
 def _predicted(summary: Summary, arm: str, workload: str | None, measure: str) -> str:
@@ -114,12 +116,9 @@ def _predicted(summary: Summary, arm: str, workload: str | None, measure: str) -
 
 
 def _judged(one: Prediction) -> str:
+    if one.held:
+        return "not contradicted, nor is no effect" if one.undecided else "it held"
     off = f"{one.error_ratio * 100:+.0f} %"
-    low, high = one.measured.low, one.measured.high
-    if one.held and low is not None and high is not None:
-        # An interval that holds both what was predicted and no effect at all decides nothing.
-        undecided = low <= 1 <= high and one.predicted != 1
-        return "not contradicted, nor is no effect" if undecided else "it held"
     return f"it was off by {off}" if one.held is not None else f"off by {off}, of one repeat"
 
 

@@ -14,9 +14,8 @@ from deploy.study.measures import BY_NAME
 from deploy.study.report.figures import amount, interval, seconds
 from deploy.study.report.view import View
 from deploy.study.results import ArmResult, Summary
+from deploy.study.words import UNDECIDED
 
-UNDECIDED = "not told from chance"
-"""What `deploy.study.words` says of a ratio whose interval holds 1; such sentences stand behind."""
 _SIDE = {True: "in effect", False: "not in effect", None: "not proven"}
 
 
