@@ -14,6 +14,7 @@ from deploy.diagnose.diagnosis import Diagnosis
 from deploy.diagnose.edit import diff, spell
 from deploy.diagnose.evidence import Evidence
 from deploy.diagnose.predict import NAMES, Gain
+from deploy.diagnose.rules import seconds
 
 WIDTH = 110
 
@@ -27,11 +28,6 @@ def gain_words(gain: Gain) -> str:
     """A ratio with its bounds."""
     bounds = f"{gain.low:.2f}x" if gain.high - gain.low < 0.005 else f"{gain.low:.2f}x to {gain.high:.2f}x"
     return f"{NAMES[gain.measure]} {bounds}"
-
-
-def seconds(value: float) -> str:
-    """A time as people read it."""
-    return f"{value:.2f} s" if value >= 1 else f"{value * 1000:.1f} ms"
 
 
 def _lines(each: Diagnosis) -> Iterator[str]:

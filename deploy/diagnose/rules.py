@@ -109,8 +109,8 @@ def _before_engine(e: Evidence) -> str | None:
     if seen < BEFORE_ENGINE * own or seen - own < LEAST_BEFORE_S:
         return None
     return (
-        f"clients waited {_s(seen)} for the first token and the engine took {_s(own)} of that: the rest is "
-        "the gateway, the network or the client"
+        f"clients waited {seconds(seen)} for the first token and the engine took {seconds(own)} of that: "
+        "the rest is the gateway, the network or the client"
     )
 
 
@@ -118,7 +118,7 @@ def _queued(e: Evidence) -> str | None:
     """Whatever the queue is for: where prompts fill the steps, the rule `prompts` has said so."""
     if e.shares is None or e.shares[0] < SHARE_QUEUED or _prompts_fill(e):
         return None
-    words = f"requests queued {_s(e.queue_s)} on average, {e.shares[0]:.0%} of their time"
+    words = f"requests queued {seconds(e.queue_s)} on average, {e.shares[0]:.0%} of their time"
     return words if e.max_num_seqs else f"{words}; whether for seats is not known without max_num_seqs"
 
 
@@ -164,8 +164,8 @@ def _prefill(e: Evidence) -> str | None:
     late = _slow(e.ttft_s, e.ttft_slo_s)
     if e.shares[1] < SHARE_PREFILL and not late:
         return None
-    beyond = f"; TTFT {_s(e.ttft_s)} against an objective of {_s(e.ttft_slo_s)}" if late else ""
-    return f"prefill took {_s(e.prefill_s)} on average, {e.shares[1]:.0%} of a request's time{beyond}"
+    beyond = f"; TTFT {seconds(e.ttft_s)} against an objective of {seconds(e.ttft_slo_s)}" if late else ""
+    return f"prefill took {seconds(e.prefill_s)} on average, {e.shares[1]:.0%} of a request's time{beyond}"
 
 
 def _host(e: Evidence) -> str | None:
@@ -185,9 +185,9 @@ def _compute(e: Evidence) -> str | None:
 def _decode(e: Evidence) -> str | None:
     if e.shares is None or e.shares[2] <= max(e.shares[0], e.shares[1]):
         return None
-    words = [f"decoding is {e.shares[2]:.0%} of a request's time, {_s(e.tpot_s)} a token"]
+    words = [f"decoding is {e.shares[2]:.0%} of a request's time, {seconds(e.tpot_s)} a token"]
     if e.tpot_slo_s is not None and _slow(e.tpot_s, e.tpot_slo_s):
-        words.append(f"against an objective of {_s(e.tpot_slo_s)}")
+        words.append(f"against an objective of {seconds(e.tpot_slo_s)}")
     if e.bandwidth_ratio is not None:
         words.append(f"{e.bandwidth_ratio:.0%} of the bandwidth of {_device(e)}")
     return "; ".join(words)
@@ -241,10 +241,11 @@ def _slow(seconds: float | None, objective_s: float | None) -> bool:
     return seconds is not None and objective_s is not None and seconds > objective_s
 
 
-def _s(seconds: float | None) -> str:
-    if seconds is None:
+def seconds(value: float | None) -> str:
+    """A time as people read it."""
+    if value is None:
         return "not seen"
-    return f"{seconds:.2f} s" if seconds >= 1 else f"{seconds * 1000:.1f} ms"
+    return f"{value:.2f} s" if value >= 1 else f"{value * 1000:.1f} ms"
 
 
 def _device(e: Evidence) -> str:
