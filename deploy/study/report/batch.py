@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from deploy.study.report.cache import WEIGHTS
 from deploy.study.report.chart import Chart, Drawn, point, row
-from deploy.study.report.figures import GIB, MIB, user_count
+from deploy.study.report.figures import unit_of, user_count
 from deploy.study.report.plot import Level, Point, Series, axis, counted, ends, plot
 from deploy.study.report.view import View, devices
 from deploy.study.results import Figure
@@ -70,7 +70,7 @@ def _memory(view: View) -> Drawn | None:
     for words, series, more in _sweep(view, MEMORY, "weights + KV in use"):
         reserved = {arm.name: _reserved(view, arm.name) for arm in view.arms()}
         most = max([*ends(series, "y"), *(value for value in reserved.values() if value)])
-        unit, name = (GIB, "GiB") if most >= GIB else (MIB, "MiB")
+        unit, name = unit_of(most)
         scaled = [replace(line, points=tuple(_over(p, unit) for p in line.points)) for line in series]
         levels: dict[float, str] = {}
         for arm, value in reserved.items():

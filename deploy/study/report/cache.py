@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from deploy.study.report import bars as draw
 from deploy.study.report.chart import Chart, Drawn, bar, row
-from deploy.study.report.figures import GIB, MIB, amount, size, user_count
+from deploy.study.report.figures import amount, size, unit_of, user_count
 from deploy.study.report.plot import Level, Point, Series, axis, counted, plot
 from deploy.study.report.view import View
 from deploy.study.results import Figure
@@ -79,10 +79,6 @@ def _words(contexts: Sequence[int]) -> tuple[tuple[int, str], ...]:
     return tuple((tokens, f"{tokens // 1024}k" if tokens >= 1024 else f"{tokens}") for tokens in powers)
 
 
-def _unit(most: float) -> tuple[float, str]:
-    return (GIB, "GiB") if most >= GIB else (MIB, "MiB")
-
-
 def _by_context(view: View) -> Drawn | None:
     costs = _costs(view)
     if not costs:
@@ -90,7 +86,7 @@ def _by_context(view: View) -> Drawn | None:
     held = [list(_held(view, cost.arms)) for cost in costs]
     measured_to = max((tokens for points in held for tokens, _, _ in points), default=0)
     longest = max(measured_to, _longest(costs))
-    unit, name = _unit(longest * max(cost.token_bytes for cost in costs))
+    unit, name = unit_of(longest * max(cost.token_bytes for cost in costs))
     series, rows = [], []
     for cost, points in zip(costs, held, strict=True):
         look = view.look(cost.arms[0].name)
@@ -132,7 +128,7 @@ def _overtakes(view: View) -> Drawn | None:
     if not known:
         return None
     longest = 2 * max(weights / cost.token_bytes for cost, weights in known)
-    unit, name = _unit(max(weights for _, weights in known))
+    unit, name = unit_of(max(weights for _, weights in known))
     series, rows = [], []
     for cost, weights in known:
         held = max((tokens for tokens, _, _ in _held(view, cost.arms)), default=0)

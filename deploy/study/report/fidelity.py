@@ -36,10 +36,9 @@ def _bar(
     name: str, look: int, estimate: Mapping[str, Any], what: str, words: Callable[[float], str]
 ) -> draw.Bar:
     value, low, high = (estimate[key] for key in ("value", "low", "high"))
-    between = f"[{words(low)}, {words(high)}]" if low is not None and high is not None else "no interval"
-    n = f"n = {estimate['n']} {estimate['of']}"
-    tip = f"{name}: {what} {words(value)} {between}, {n}, measured"
-    return draw.Bar(name=name, value=value, words=words(value), tip=tip, low=low, high=high, look=look)
+    said, between, n = _cells(estimate, words)
+    tip = f"{name}: {what} {said} {between}, n = {n}, measured"
+    return draw.Bar(name=name, value=value, words=said, tip=tip, low=low, high=high, look=look)
 
 
 def _groups(
@@ -80,11 +79,10 @@ def _fidelity(view: View) -> Drawn | None:
 
 def _perplexity(view: View) -> Drawn | None:
     groups, rows = _groups(view, (("perplexity", "perplexity"),), number)
-    again = [group for group in groups if group.bars]
-    if not again:
+    if not groups:
         return None
     ratios, more = _groups(view, (("perplexity_ratio", "over the control's"),), lambda value: f"{value:.4f}x")
-    body = draw.bars(again, says="Perplexity by arm") + draw.ratios(
+    body = draw.bars(groups, says="Perplexity by arm") + draw.ratios(
         ratios, says="Perplexity over the control's"
     )
     caption = (

@@ -28,6 +28,11 @@ def size(value: float) -> str:
     return f"{value:.0f} B"
 
 
+def unit_of(most: float) -> tuple[float, str]:
+    """GiB or MiB, whichever suits values up to `most` bytes: its bytes, and its name."""
+    return (GIB, "GiB") if most >= GIB else (MIB, "MiB")
+
+
 def percent(value: float) -> str:
     """A share: `91 %`, `0.4 %`."""
     return f"{value * 100:.3g} %"

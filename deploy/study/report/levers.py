@@ -12,7 +12,7 @@ from statistics import median
 from deploy.study.measures import BY_NAME
 from deploy.study.report import bars as draw
 from deploy.study.report.chart import Chart, Drawn, bar, by_workload, row
-from deploy.study.report.figures import GIB, MIB, amount, interval, percent, times, told
+from deploy.study.report.figures import amount, interval, percent, times, told, unit_of
 from deploy.study.report.plot import Point, Series, axis, ends, plot
 from deploy.study.report.view import View, mode_of
 from deploy.study.results import Figure, Prediction, Ratio
@@ -170,7 +170,7 @@ def _stack(view: View) -> Drawn | None:
         ]
         if len(pairs) < 2:
             continue
-        unit, name = (GIB, "GiB") if max(memory.value for *_, memory in pairs) >= GIB else (MIB, "MiB")
+        unit, name = unit_of(max(memory.value for *_, memory in pairs))
         points = {arm.name: _stack_point(arm, speed, memory, unit) for arm, speed, memory in pairs}
         stacked = {name for arm, *_ in pairs if arm.on in points for name in (arm.name, arm.on)}
         series = [

@@ -11,7 +11,7 @@ from deploy.study.report import bars as draw
 from deploy.study.report.catalogue import LONG, Footprint
 from deploy.study.report.chart import Drawn
 from deploy.study.report.figures import GIB, size
-from deploy.study.report.plot import Point, Series, axis, counted, plot
+from deploy.study.report.plot import Point, Series, axis, counted, ends, plot
 
 MOST_LINES = 8
 """As many as markers can be told apart."""
@@ -67,10 +67,8 @@ def by_context(models: Sequence[Footprint]) -> Drawn:
         Series(name=f"{model.short} ({model.kind})", points=_points(model), look=number)
         for number, model in enumerate(shown)
     ]
-    x = counted(
-        "context, tokens, logarithmic", [x for line in series for x in (p.x for p in line.points)], WORDS
-    )
-    y = axis("KV cache of one request, GiB", [p.y for line in series for p in line.points], log=True)
+    x = counted("context, tokens, logarithmic", ends(series, "x"), WORDS)
+    y = axis("KV cache of one request, GiB", ends(series, "y"), log=True)
     rows = tuple(
         (
             model.name,

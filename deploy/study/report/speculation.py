@@ -46,6 +46,11 @@ def _sweeps(view: View, measure: str) -> list[Sweep]:
     return found
 
 
+def _sweeps_of_k(view: View, measure: str) -> list[Sweep]:
+    """Those measured at two values of k at least."""
+    return [sweep for sweep in _sweeps(view, measure) if len({each.tokens for each, _ in sweep[2]}) > 1]
+
+
 def _name(sweep: Sweep, sweeps: Sequence[Sweep]) -> str:
     several = len({workload for _, workload, _ in sweeps}) > 1
     return f"{sweep[0]}, {sweep[1]}" if several else sweep[0]
@@ -82,8 +87,8 @@ def _acceptance_by_kind(view: View) -> Drawn | None:
 
 
 def _against_k(view: View, measure: str, what: str) -> tuple[list[Series], list[tuple[str, ...]]]:
-    """One series a method and workload, of those measured at two values of k at least."""
-    sweeps = [sweep for sweep in _sweeps(view, measure) if len({s.tokens for s, _ in sweep[2]}) > 1]
+    """One series for each of the `_sweeps_of_k`."""
+    sweeps = _sweeps_of_k(view, measure)
     series, rows = [], []
     for number, sweep in enumerate(sweeps):
         name = _name(sweep, sweeps)
@@ -165,9 +170,8 @@ def _throughput_by_k(view: View) -> Drawn | None:
     if not series:
         return None
     plain = _plain(view)
-    sweeps = [sweep for sweep in _sweeps(view, OUTPUT) if len({s.tokens for s, _ in sweep[2]}) > 1]
     shown = []
-    for line, (method, workload, pairs) in zip(series, sweeps, strict=True):
+    for line, (method, workload, pairs) in zip(series, _sweeps_of_k(view, OUTPUT), strict=True):
         off = next((f for arm in plain if (f := view.figure(OUTPUT, arm.name, workload))), None)
         start = (point(0, off, f"{line.name}, k = 0: output tokens/s"),) if off else ()
         shown.append(Series(name=line.name, points=(*start, *line.points), look=line.look))
