@@ -73,6 +73,13 @@ class Account:
     """Workers on other machines: only intervals within their records are exact."""
 
 
+def write_whole(file: Path, text: str) -> None:
+    """Write a file so that a reader sees all of it or none. Raises: OSError."""
+    unfinished = file.with_name(f".{file.name}.unfinished")
+    unfinished.write_text(text, encoding="utf-8")
+    unfinished.replace(file)
+
+
 @dataclass(frozen=True, slots=True)
 class RunFolder:
     """A folder with one run in it."""
@@ -109,9 +116,7 @@ class RunFolder:
 
     def write(self, name: str, text: str) -> None:
         """Write a file whole: a reader sees all of it or none."""
-        unfinished = self.path / f".{name}.unfinished"
-        unfinished.write_text(text, encoding="utf-8")
-        unfinished.replace(self.path / name)
+        write_whole(self.path / name, text)
 
     def write_json(self, name: str, value: Any) -> None:
         """Write a JSON document."""

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from loadgen.run_folder import write_whole
 from loadgen.search import Finished, Outcome, Settings, Trial, next_step
 from loadgen.stats.intervals import SMALLEST_N
 from loadgen.workload import Workload
@@ -146,10 +147,8 @@ def _keep(wanted: Search, folder: Path, trials: list[Trial], finished: Finished 
         "trials": [asdict(trial) for trial in trials],
         "result": None if finished is None else asdict(finished),
     }
-    unfinished = folder / ".search.json.unfinished"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        unfinished.write_text(json.dumps(row, indent=1) + "\n", encoding="utf-8")
-        unfinished.replace(folder / "search.json")
+        write_whole(folder / "search.json", json.dumps(row, indent=1) + "\n")
     except OSError as error:
         raise Failed(f"cannot be written: {error}", where=str(folder), fix="give another --out") from error

@@ -17,11 +17,15 @@ from pydantic import TypeAdapter, ValidationError
 
 from deploy.study.results import Summary
 from deploy.study.rows import CellRow, Design, PlannedCell, PlannedStart, StartRow
-from loadgen.run_folder import PART, RunFolder
+from loadgen.run_folder import PART, RunFolder, write_whole
 from serving.errors import Failed, UsageError
 
 T = TypeVar("T")
 _COPY = "is the folder whole, and of this teapot's version? copy it again"
+
+
+def _document(value: Any) -> str:
+    return json.dumps(value, indent=1) + "\n"
 
 
 def default_folder(name: str, now: datetime) -> Path:
@@ -123,12 +127,11 @@ class StudyFolder:
 
     def write_summary(self, summary: Summary) -> None:
         """Write summary.json. Raises: Failed."""
-        file = self.path / "summary.json"
-        try:
-            self._write(file, asdict(summary))
-        except OSError as error:
-            what = f"cannot be written: {error.strerror or error}"
-            raise Failed(what, where=str(file), fix="free space, or copy the folder") from error
+        self._derive(self.path / "summary.json", _document(asdict(summary)))
+
+    def write_report(self, page: str) -> None:
+        """Write report.html. Raises: Failed."""
+        self._derive(self.report_path, page)
 
     def summary(self) -> Summary:
         """summary.json. Raises: UsageError if there is none that can be read."""
@@ -143,9 +146,15 @@ class StudyFolder:
 
     def _write(self, file: Path, value: Any) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = file.with_name(f".{file.name}.unfinished")
-        unfinished.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
-        unfinished.replace(file)
+        write_whole(file, _document(value))
+
+    def _derive(self, file: Path, text: str) -> None:
+        """Write what can be made anew from the other files."""
+        try:
+            write_whole(file, text)
+        except OSError as error:
+            what = f"cannot be written: {error.strerror or error}"
+            raise Failed(what, where=str(file), fix="free space, or copy the folder") from error
 
     def _read(self, file: Path, kind: type[T]) -> T:
         try:

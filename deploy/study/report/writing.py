@@ -1,6 +1,6 @@
 """Writes report.html of a study's folder.
 
-Owns: reading what the page shows, and writing it. Knows nothing about how it looks (`page`).
+Owns: reading what the page shows. Knows nothing about how it looks (`page`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from deploy.study.folder import StudyFolder
 from deploy.study.report.catalogue import footprints
 from deploy.study.report.page import page
 from deploy.study.report.view import View
-from serving.errors import Failed
 from serving.facts.load import kv_formats, public_models, weight_storage
 
 
@@ -22,12 +21,5 @@ def write_report(folder: StudyFolder) -> Path:
     """
     design = folder.design()
     view = View(design=design, summary=folder.summary(), starts=folder.starts(design))
-    text = page(view, footprints(public_models(), kv_formats(), weight_storage()))
-    unfinished = folder.report_path.with_name(".report.html.unfinished")
-    try:
-        unfinished.write_text(text, encoding="utf-8")
-        unfinished.replace(folder.report_path)
-    except OSError as error:
-        what = f"cannot be written: {error.strerror or error}"
-        raise Failed(what, where=str(folder.report_path), fix="free space, or copy the folder") from error
+    folder.write_report(page(view, footprints(public_models(), kv_formats(), weight_storage())))
     return folder.report_path
