@@ -84,6 +84,7 @@ def _device(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, console: Console) -> int:
     """Diagnose every engine that was seen, and try a lever where that is asked."""
     _refuse_what_would_be_dropped(args)
+    _refuse_what_cannot_be_tried(args)
     from deploy.diagnose.diagnosis import document
     from deploy.diagnose.gather import asked, gathered
     from deploy.diagnose.report import text
@@ -119,6 +120,21 @@ def _refuse_what_would_be_dropped(args: argparse.Namespace) -> None:
                 raise UsageError(
                     f"says nothing without {needed}", where=f"--{name.replace('_', '-')}", fix=fix
                 )
+
+
+def _refuse_what_cannot_be_tried(args: argparse.Namespace) -> None:
+    """Before anything is watched for a minute."""
+    if args.verify and args.file is None:
+        what, fix = "there is no deployment to try it on", "teapot diagnose FILE --verify"
+        raise UsageError(what, where="--verify", fix=fix)
+    if args.lever is not None:
+        from deploy.diagnose.levers import LEVERS
+        from serving.modes.spelling import suggest
+
+        known = [lever.id for lever in LEVERS]
+        if args.lever not in known:
+            fix = suggest(args.lever, known, "levers are")
+            raise UsageError(f"there is no lever '{args.lever}'", where="--lever", fix=fix)
 
 
 def _verified(

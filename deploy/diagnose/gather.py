@@ -18,6 +18,7 @@ from deploy.diagnose.question import Question, read_question
 from deploy.diagnose.readings import evidence_of
 from deploy.diagnose.sources import Readings, from_engine, from_prometheus, from_run
 from deploy.diagnose.tried import Tried
+from deploy.planning import gpu_of
 from loadgen.run_folder import RunFolder
 from serving.console import Console
 
@@ -46,8 +47,13 @@ def gathered(
 
 
 def asked(args: argparse.Namespace) -> Question | None:
-    """The deployment file that was given, and its plan. Raises: UsageError where it is wrong."""
-    return None if args.file is None else read_question(args.file, args)
+    """The deployment file that was given, and its plan. Raises: UsageError where it or a device is wrong."""
+    if args.file is None:
+        return None
+    if args.gpu is not None or args.gpu_memory is not None:
+        # Else a wrong name would only be a reason why nothing is predicted, told after the watching.
+        gpu_of(args)
+    return read_question(args.file, args)
 
 
 def whose(args: argparse.Namespace, question: Question | None) -> str | None:
@@ -71,8 +77,7 @@ def _readings(args: argparse.Namespace, console: Console, now_s: float, deployme
     if args.run is not None:
         return from_run(args.run)
     if args.engine is not None:
-        console.say(f"watching {args.engine} for {args.within:.0f} s")
-        return from_engine(args.engine, args.within)
+        return from_engine(args.engine, args.within, say=console.say)
     return from_prometheus(args.prometheus or DEFAULT_PROMETHEUS, deployment, args.within, now_s)
 
 

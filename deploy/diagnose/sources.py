@@ -42,7 +42,12 @@ def from_prometheus(url: str, deployment: str | None, within_s: float, now_s: fl
     return found
 
 
-def from_engine(url: str, within_s: float, pause: Callable[[float], None] = time.sleep) -> Readings:
+def from_engine(
+    url: str,
+    within_s: float,
+    pause: Callable[[float], None] = time.sleep,
+    say: Callable[[str], None] = lambda text: None,
+) -> Readings:
     """Watch one engine's `/metrics` for `within_s` seconds. Raises: Failed, UsageError."""
     base, path = metrics_address(url, where="--engine")
     readings: list[ServerSample] = []
@@ -56,6 +61,8 @@ def from_engine(url: str, within_s: float, pause: Callable[[float], None] = time
                 where=f"{base}{path}",
                 fix="give the engine's own address, not the gateway's; `teapot status` lists the engines",
             )
+        if len(readings) == 1:
+            say(f"watching {url} for {within_s:.0f} s")
         if at_ns >= within_s * 1e9:
             return {url: readings}
         pause(EVERY_S)

@@ -66,6 +66,10 @@ def test_too_little_data_is_inconclusive(tmp_path: Path, capsys: pytest.CaptureF
         (["--gpu", "h100-sxm"], "--gpu: says nothing without FILE"),
         (["--lever", "seats"], "--lever: says nothing without --verify"),
         (["--repeats", "2"], "--repeats: says nothing without --verify"),
+        (
+            ["demo.yaml", "--verify", "--lever", "seat"],
+            "--lever: there is no lever 'seat'; did you mean 'seats'?",
+        ),
     ],
 )
 def test_what_would_be_dropped_is_wrong_usage(
@@ -73,6 +77,29 @@ def test_what_would_be_dropped_is_wrong_usage(
 ) -> None:
     assert main(["diagnose", "--run", str(run_folder(tmp_path / "run", 100)), *words]) == 2
     assert told in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--engine", "foo"], "--engine: 'foo' is not an http or https address"),
+        (["--engine", "http://127.0.0.1:9"], "http://127.0.0.1:9/metrics: its metrics cannot be read"),
+        (["--engine", "http://127.0.0.1:9", "--verify"], "there is no deployment to try it on"),
+        (["FILE", "--engine", "http://127.0.0.1:9", "--gpu", "h100-sx"], "the GPU 'h100-sx' is not known"),
+        (
+            ["FILE", "--engine", "http://127.0.0.1:9", "--gpu-memory", "80GiB"],
+            "lacks --bandwidth and --flops",
+        ),
+    ],
+)
+def test_what_is_wrong_is_told_before_anything_is_watched(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], told: str
+) -> None:
+    file = run_folder(tmp_path / "run", 100) / "demo.yaml"
+    assert main(["diagnose", *(str(file) if word == "FILE" else word for word in words)]) in (1, 2)
+    said = capsys.readouterr().err
+    assert told in said
+    assert "watching" not in said
 
 
 def test_a_time_without_unit_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:

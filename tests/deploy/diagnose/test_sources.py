@@ -59,11 +59,14 @@ def server(pages: list[str], matrix: object = None, status: int = 200) -> Iterat
 
 
 def test_an_engine_is_read_until_the_time_is_over() -> None:
-    pages = ["vllm:num_requests_running 1\n", "vllm:num_requests_running 2\n"]
+    pages, said = ["vllm:num_requests_running 1\n", "vllm:num_requests_running 2\n"], list[str]()
     with server(pages) as (url, _):
-        found = from_engine(url, 0.05, pause=lambda seconds: threading.Event().wait(0.06) and None)
+        found = from_engine(
+            url, 0.05, pause=lambda seconds: threading.Event().wait(0.06) and None, say=said.append
+        )
     [readings] = found.values()
     assert [r.series["vllm:num_requests_running"] for r in readings] == [1, 2]
+    assert said == [f"watching {url} for 0 s"]
 
 
 def test_an_engine_that_is_not_there_is_named() -> None:
