@@ -121,7 +121,7 @@ class GatewayState:
     def tell(self, name: str, own: OwnRevision | None) -> None:
         """Show a revision of own engines as it is, and let it step in while it is proven; None: it is gone.
 
-        Its verdicts are those of the deployment while it has the largest share.
+        Its verdicts are those of the deployment while none of the others has a larger share.
         """
         if own is None:
             self.own.pop(name, None)
@@ -130,11 +130,10 @@ class GatewayState:
         self.backends.let_step_in([key for key, row in self.own.items() if row.state == "ready"])
 
     def judged(self) -> Sequence[Verdict]:
-        """The verdicts that hold for most requests."""
-        revisions = self.backends.revisions()
-        first = max(revisions, key=lambda revision: revision.weight, default=None)
-        own = None if first is None else self.own.get(first.name)
-        return self.verdicts if own is None else own.verdicts
+        """The verdicts that hold for most requests of those that engines of our own get."""
+        ours = [revision for revision in self.backends.revisions() if revision.name in self.own]
+        first = max(ours, key=lambda revision: revision.weight, default=None)
+        return self.verdicts if first is None else self.own[first.name].verdicts
 
     def _shares(self) -> dict[str, float]:
         return {revision.name: revision.weight for revision in self.backends.revisions()}

@@ -80,6 +80,18 @@ def test_the_deployments_modes_are_those_of_the_revision_with_the_largest_share(
     assert [mode["kind"] for mode in state.document()["modes"]] == ["prefix_cache"]
 
 
+def test_modes_that_are_told_do_not_outlive_their_revision_where_most_requests_go_elsewhere() -> None:
+    state = two()
+    state.backends.add(Backend("http://elsewhere", state="ready", revision="elsewhere"))
+    state.verdicts = [Verdict("lora", "a", True, "")]
+    state.tell("old", OwnRevision("ready", verdicts=state.verdicts))
+    state.tell("new", OwnRevision("ready", verdicts=[Verdict("prefix_cache", "on", True, "")]))
+    state.set_weights({"old": 4, "elsewhere": 6})
+    assert [mode["kind"] for mode in state.document()["modes"]] == ["lora"]
+    state.set_weights({"new": 4, "elsewhere": 6})
+    assert [mode["kind"] for mode in state.document()["modes"]] == ["prefix_cache"]
+
+
 def test_requests_are_taken_as_long_as_a_proven_revision_can_step_in() -> None:
     state = two()
     state.tell("new", OwnRevision("proving"))
