@@ -15,9 +15,15 @@ from prometheus_client.registry import Collector
 from serving.facts.load import rollout_metrics
 from serving.gateway.state import GatewayState
 
-_FIGURES = ("step", "steps", "requests", "min_requests", "weight_ratio", "told_s")
-_KEYS = {"weight": "weight_ratio", "told": "told_s"}
-"""Where a row's short name is not the document's key."""
+_FIGURES = {
+    "step": "step",
+    "steps": "steps",
+    "weight": "weight_ratio",
+    "requests": "requests",
+    "min_requests": "min_requests",
+    "told": "told_s",
+}
+"""The document's keys that are numbers, by the row's short name."""
 
 
 def check_told(document: Mapping[str, Any]) -> None:
@@ -25,7 +31,7 @@ def check_told(document: Mapping[str, Any]) -> None:
     for key in ("revision", "baseline", "strategy", "state"):
         if not isinstance(document.get(key), str):
             raise ValueError(f"{key} is {document.get(key)!r}; give a text")
-    for key in _FIGURES:
+    for key in _FIGURES.values():
         value = document.get(key)
         if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
             raise ValueError(f"{key} is {value!r}; give a number, or leave it out")
@@ -52,10 +58,10 @@ class RolloutMetrics(Collector):
         yield InfoMetricFamily(row.name.removesuffix("_info"), row.help, value=labels)
         states = rollout_metrics()["state"].values["state"]
         yield _gauge("state", (((revision, name), name == told["state"]) for name in states))
-        for key in ("step", "steps", "weight", "requests", "min_requests", "told"):
-            value = told.get(_KEYS.get(key, key))
+        for short, key in _FIGURES.items():
+            value = told.get(key)
             if value is not None:
-                yield _gauge(key, [((revision,), value)])
+                yield _gauge(short, [((revision,), value)])
         answers = rollout_metrics()["check"].values["answer"]
         checks: Mapping[str, str] = told.get("checks", {})
         yield _gauge(
