@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from fakes.engine_home import EngineHome, make_engine_home
 from fakes.revisions import file_of, running
+from fakes.rollouts import SECTION
 
 from deploy.rollout.journal import JOURNAL, Journal, latest
 from deploy.rollout.session import rollouts_of
@@ -18,14 +19,7 @@ from loadgen.workload import Workload
 from serving.config.load import load_deployment, load_model
 from serving.errors import Failed
 
-WIDE = {
-    "errors": 0.2, "aborts": 0.2, "failed_tries": 0.2, "missed": 0.6, "ttft": 10, "tpot": 10, "tail": 0.9,
-    "finish_reasons": 0.6, "tokens": 3, "memory": 0.9,
-}  # fmt: skip
-ROLLOUT = {
-    "steps": [{"weight": 50, "bake": "4s"}, {"weight": 100, "bake": "1s"}], "settle": "0s",
-    "look_every": "1s", "min_requests": 40, "inconclusive": {"wait": "12s"}, "quality": False, "gates": WIDE,
-}  # fmt: skip
+ROLLOUT = SECTION | {"min_requests": 40}
 
 
 @pytest.fixture

@@ -33,6 +33,12 @@ WIDE = GatesSection(
     tokens=3, memory=0.9,
 )  # fmt: skip
 """Some hundred requests are enough to be sure by these."""
+SECTION: dict[str, Any] = {
+    "steps": [{"weight": 50, "bake": "4s"}, {"weight": 100, "bake": "1s"}], "settle": "0s",
+    "look_every": "1s", "min_requests": 60, "inconclusive": {"wait": "12s"}, "quality": False,
+    "gates": WIDE.model_dump(),
+}  # fmt: skip
+"""The section `rollout` of a file that is rolled out whole within seconds."""
 
 
 def plan_for(file: Path, baseline_file: Path, **changed: Any) -> Plan:

@@ -13,22 +13,14 @@ from typing import Any
 import pytest
 from fakes.engine_home import EngineHome, make_engine_home
 from fakes.revisions import Clients, Running, Said, file_of, running, until
+from fakes.rollouts import SECTION
 
 from deploy.cli import main
-from deploy.rollout import asking
+from deploy.rollout.asking import waits
 from deploy.rollout.entries import begun, moved
 from deploy.rollout.journal import JOURNAL, Journal, folder_of, latest
 from deploy.rollout.machine import State
 from deploy.rollout.plan import Plan, Step
-
-WIDE = {
-    "errors": 0.2, "aborts": 0.2, "failed_tries": 0.2, "missed": 0.6, "ttft": 10, "tpot": 10, "tail": 0.9,
-    "finish_reasons": 0.6, "tokens": 3, "memory": 0.9,
-}  # fmt: skip
-ROLLOUT = {
-    "steps": [{"weight": 50, "bake": "4s"}, {"weight": 100, "bake": "1s"}], "settle": "0s",
-    "look_every": "1s", "min_requests": 60, "inconclusive": {"wait": "12s"}, "quality": False, "gates": WIDE,
-}  # fmt: skip
 
 
 @pytest.fixture
@@ -71,7 +63,7 @@ def clients(up: Running) -> Clients:
 @pytest.mark.slow
 @pytest.mark.parametrize("state", ["starting", "baking", "promoting"])
 async def test_killed_and_started_again_it_goes_on_and_no_request_fails(home: EngineHome, state: str) -> None:
-    old, new = file_of(home, "old"), file_of(home, "new", rollout=ROLLOUT)
+    old, new = file_of(home, "old"), file_of(home, "new", rollout=SECTION)
     async with running(home, old) as up, clients(up).asking(4) as asking:
         words = ("start", str(new), "--admin", up.admin)
         first = await typed(*words)
@@ -91,7 +83,7 @@ async def test_killed_and_started_again_it_goes_on_and_no_request_fails(home: En
 
 @pytest.mark.slow
 async def test_a_signal_leaves_it_where_it_is_and_abort_takes_it_back(home: EngineHome) -> None:
-    old, new = file_of(home, "old"), file_of(home, "new", rollout=ROLLOUT | {"min_requests": 10**6})
+    old, new = file_of(home, "old"), file_of(home, "new", rollout=SECTION | {"min_requests": 10**6})
     async with running(home, old) as up, clients(up).asking(2) as asking:
         going = await typed("start", str(new), "--admin", up.admin)
         await until(lambda: "baking" in states(home))
@@ -113,7 +105,7 @@ async def test_a_signal_leaves_it_where_it_is_and_abort_takes_it_back(home: Engi
 @pytest.mark.slow
 async def test_while_one_goes_on_another_is_refused_and_a_person_is_heard(home: EngineHome) -> None:
     old = file_of(home, "old")
-    new, other = file_of(home, "new", rollout=ROLLOUT | {"min_requests": 10**6}), file_of(home, "other")
+    new, other = file_of(home, "new", rollout=SECTION | {"min_requests": 10**6}), file_of(home, "other")
     async with running(home, old) as up:
         going = await typed("start", str(new), "--admin", up.admin)
         await until(lambda: "baking" in states(home))
@@ -201,7 +193,7 @@ def test_what_is_no_address_is_wrong_usage_and_nothing_is_asked(
     for words in (start, ["status"], ["promote"], ["abort", "--deployment", "demo"]):
         assert main(["rollout", *words, "--admin", url]) == 2
     assert told.text().count(f"'{url}' is not an http address") == 4
-    assert not asking.waits(folder)
+    assert not waits(folder)
 
 
 def test_where_there_never_was_one_that_is_said(home: EngineHome, told: Said) -> None:

@@ -4,31 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from fakes.keeper import FakeKeeper
 
 from deploy.rollout.client import Admin, Away, Declined
 from serving.engine.ports import free_port
 from serving.gateway.backends import Backend
 from serving.gateway.revisions import Asked
 from serving.gateway.server import Gateway
-
-
-@dataclass(slots=True)
-class FakeKeeper:
-    token: str = "the-token"
-    begun: list[Asked] = field(default_factory=list)
-    ended: list[tuple[str, bool]] = field(default_factory=list)
-
-    def begin(self, asked: Asked) -> None:
-        if asked.name == "main":
-            raise ValueError("there is a revision 'main' already")
-        self.begun.append(asked)
-
-    def end(self, name: str, *, cut: bool) -> None:
-        self.ended.append((name, cut))
 
 
 @pytest.fixture

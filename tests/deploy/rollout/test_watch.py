@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
+from fakes.rollouts import WIDE
 
 from deploy.rollout.evidence import Quality, Reading
 from deploy.rollout.journal import DiskFull, Journal
@@ -15,12 +16,7 @@ from deploy.rollout.machine import State
 from deploy.rollout.plan import Plan, Step
 from deploy.rollout.seen import Seen, read
 from deploy.rollout.watch import Watch
-from serving.config.rollout import GatesSection
 
-WIDE = GatesSection(
-    errors=0.2, aborts=0.2, failed_tries=0.2, missed=0.6, ttft=10, tpot=10, tail=0.9, finish_reasons=0.6,
-    tokens=3, memory=0.9,
-)  # fmt: skip
 PLAN = Plan(
     deployment="demo", canary="new", baseline="main", file="/new.yaml", strategy="canary",
     steps=(Step(0.5, 60.0), Step(1.0, 60.0)), look_every_s=10.0, wait_s=60.0, min_requests=50, gates=WIDE,

@@ -4,28 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
 
 import pytest
+from fakes.keeper import FakeKeeper
 from fakes.raw_http import RawAnswer, ask
 
 from serving.gateway.revisions import Asked, read_asked
 from serving.gateway.server import Gateway
-
-
-@dataclass(slots=True)
-class FakeKeeper:
-    token: str = "the-token"
-    begun: list[Asked] = field(default_factory=list)
-    ended: list[tuple[str, bool]] = field(default_factory=list)
-
-    def begin(self, asked: Asked) -> None:
-        if asked.name == "main":
-            raise ValueError("there is a revision 'main' already")
-        self.begun.append(asked)
-
-    def end(self, name: str, *, cut: bool) -> None:
-        self.ended.append((name, cut))
 
 
 @pytest.fixture
