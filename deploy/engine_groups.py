@@ -166,7 +166,7 @@ class EngineGroups:
 
     def _divide(self, prepared: Prepared) -> None:
         """Let the gateway divide requests as a pair of engines needs it. Raises: Failed."""
-        pair = next((mode for mode in prepared.deployment.modes if isinstance(mode, Disaggregated)), None)
+        pair = prepared.deployment.mode(Disaggregated)
         if pair is None:
             return
         gateway = self._around.gateway

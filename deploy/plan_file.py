@@ -51,7 +51,7 @@ def plan_file(args: argparse.Namespace) -> Plan:
         efficiency=args.efficiency,
         link_bytes_per_s=args.link * 1e9 if args.link else None,
     )
-    if _speculative(deployment)[1] and not args.speculate:
+    if deployment.mode(Speculative) and not args.speculate:
         ask = replace(ask, shape=replace(ask.shape, notes=(*ask.shape.notes, NOT_PREDICTED)))
     if args.run:
         ask = calibrate(ask, args.run)
@@ -69,22 +69,18 @@ def question(deployment: Deployment, document: Document, args: argparse.Namespac
 
 def _model(deployment: Deployment, document: Document, folder: Path) -> Model:
     shape, checkpoint = read_shape(_local(deployment.model, folder, document.where(("model",))))
-    index, mode = _speculative(deployment)
     draft = None
-    if mode and mode.model and mode.method == "draft_model":
-        where = document.where(("modes", index, "model"))
-        draft = read_shape(_local(mode.model, folder, where))[0]
+    if found := deployment.placed_mode(Speculative):
+        at, mode = found
+        if mode.model and mode.method == "draft_model":
+            where = document.where(("modes", at, "model"))
+            draft = read_shape(_local(mode.model, folder, where))[0]
     return Model(shape, checkpoint, draft)
-
-
-def _speculative(deployment: Deployment) -> tuple[int, Speculative | None]:
-    found = ((at, mode) for at, mode in enumerate(deployment.modes) if isinstance(mode, Speculative))
-    return next(found, (0, None))
 
 
 def _with_drafts(args: argparse.Namespace, deployment: Deployment) -> argparse.Namespace:
     """The options, with the tokens that the file drafts where an acceptance is given without them."""
-    _, mode = _speculative(deployment)
+    mode = deployment.mode(Speculative)
     told = args.acceptance is not None or args.acceptance_by_position
     if mode is None or args.speculate or not told:
         return args

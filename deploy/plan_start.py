@@ -69,7 +69,7 @@ def _model(deployment: Deployment, model: LocalModel, context: EngineContext) ->
     shape = model_shape(model.config, f"{model.path_or_id}/config.json", model.name)
     folder = Path(model.path_or_id)
     checkpoint = read_checkpoint(folder, shape) if folder.is_dir() else None
-    mode = next((mode for mode in deployment.modes if isinstance(mode, Speculative)), None)
+    mode = deployment.mode(Speculative)
     draft = None
     if mode and mode.model and mode.method == "draft_model":
         path = Path(context.paths.get(mode.model, mode.model))

@@ -71,8 +71,7 @@ class Question:
 
     def seen(self, evidence: Evidence, acceptance: float | None) -> Seen:
         """What levers look at."""
-        found = (mode for mode in self.deployment.modes if isinstance(mode, Speculative))
-        speculative = next(found, None)
+        speculative = self.deployment.mode(Speculative)
         return Seen(
             evidence=evidence,
             ask=self.plan.ask if self.plan else None,

@@ -6,7 +6,7 @@ Owns: those rules. Knows nothing about the files of any one target.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +15,7 @@ from deploy.render.containers import VERSIONS, ContainerEngine, container_engine
 from deploy.render.target import GPUS_PER_NODE, Request
 from serving.config.schema import Deployment
 from serving.errors import UsageError
+from serving.modes.disaggregated import Disaggregated
 from serving.modes.mode import Device
 from serving.modes.parallel import Parallel
 
@@ -64,29 +65,23 @@ def sections_note(request: Request) -> tuple[str, ...]:
     return (f"{', '.join(said)}: read by `teapot serve` only",) if said else ()
 
 
-def parallel(deployment: Deployment) -> tuple[int, Parallel] | None:
-    """The mode and its place, if asked for."""
-    found = ((number, mode) for number, mode in enumerate(deployment.modes) if isinstance(mode, Parallel))
-    return next(found, None)
-
-
 def gpus_per_engine(deployment: Deployment) -> int:
     """Ranks of one engine, on however many nodes."""
-    found = parallel(deployment)
-    return found[1].world * found[1].data if found else 1
+    mode = deployment.mode(Parallel)
+    return mode.world * mode.data if mode else 1
 
 
 def nodes_per_engine(request: Request) -> int:
     """As many as `hosts` or `nnodes` say, else as its ranks need by `--gpus-per-node`."""
-    found = parallel(request.deployment)
-    if found and found[1].node_count > 1:
-        return found[1].node_count
+    mode = request.deployment.mode(Parallel)
+    if mode and mode.node_count > 1:
+        return mode.node_count
     return math.ceil(gpus_per_engine(request.deployment) / (request.choices.gpus_per_node or GPUS_PER_NODE))
 
 
 def require_one_node(request: Request, target: str) -> None:
     """Refuse an engine that needs several nodes. Raises: UsageError."""
-    found, nodes = parallel(request.deployment), nodes_per_engine(request)
+    found, nodes = request.deployment.placed_mode(Parallel), nodes_per_engine(request)
     if found and nodes > 1:
         raise UsageError(
             f"{gpus_per_engine(request.deployment)} ranks need {nodes} nodes; {target} gives an engine one",
@@ -97,12 +92,28 @@ def require_one_node(request: Request, target: str) -> None:
 
 def require_no_ray(request: Request, target: str) -> None:
     """Refuse ranks that Ray is to start, where there is no Ray. Raises: UsageError."""
-    found = parallel(request.deployment)
+    found = request.deployment.placed_mode(Parallel)
     if found and found[1].executor == "ray":
         raise UsageError(
             f"executor ray needs a Ray cluster, and {target} has none",
             where=request.document.where(("modes", found[0])), fix="leave executor out, or render ray",
         )  # fmt: skip
+
+
+def divided_mode(
+    request: Request, target: str, connectors: Collection[str], fix: str
+) -> Disaggregated | None:
+    """Prefill and decode apart, if asked for. Raises: UsageError for a connector that is none of these."""
+    found = request.deployment.placed_mode(Disaggregated)
+    if found is None:
+        return None
+    at, mode = found
+    if mode.connector.kind not in connectors:
+        raise UsageError(
+            f"connector {mode.connector.kind} is not carried over to {target}",
+            where=request.document.where(("modes", at, "connector", "kind")), fix=fix,
+        )  # fmt: skip
+    return mode
 
 
 def engines(request: Request) -> tuple[ContainerEngine, ...]:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from deploy.render import services
 from deploy.render.carried import check_carried, engine_notes, escaped
-from deploy.render.cluster import parallel, require_no_ray, sections_note, version_note
+from deploy.render.cluster import require_no_ray, sections_note, version_note
 from deploy.render.containers import ENGINE_PORT, ContainerEngine, container_engines
 from deploy.render.mounted import gateway_file, left_out_of_gateway, scrape_file
 from deploy.render.places import FOLDER, LOCUST_PORT
 from deploy.render.target import Rendered, Request
 from deploy.render.yaml_text import yaml_text
 from serving.errors import UsageError
+from serving.modes.parallel import Parallel
 
 NAME = "compose"
 _HEADER = """\
@@ -73,7 +74,7 @@ def _on_cpu(request: Request) -> tuple[tuple[ContainerEngine, ...], tuple[str, .
 def _check(request: Request) -> None:
     check_carried(request, NAME)
     require_no_ray(request, NAME)
-    if (found := parallel(request.deployment)) and found[1].node_count > 1:
+    if (found := request.deployment.placed_mode(Parallel)) and found[1].node_count > 1:
         raise UsageError(
             "an engine on several machines is not carried over to compose",
             where=request.document.where(("modes", found[0])), fix="render systemd or lws",

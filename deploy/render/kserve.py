@@ -16,6 +16,7 @@ from typing import Any
 from deploy.render.carried import escaped
 from deploy.render.cluster import (
     check_deployment,
+    divided_mode,
     engines,
     require_no_ray,
     require_one_node,
@@ -28,7 +29,6 @@ from deploy.render.platform_files import Platform, platform_files
 from deploy.render.pods import PROBE_EVERY_S, SHARED_MEMORY, resources, stop_s
 from deploy.render.target import Rendered, Request
 from deploy.render.yaml_text import yaml_text
-from serving.errors import UsageError
 from serving.modes.disaggregated import Disaggregated
 
 NAME = "kserve"
@@ -46,7 +46,8 @@ def render_kserve(request: Request) -> Rendered:
     check_deployment(request, NAME, divided=True)
     require_no_ray(request, NAME)
     require_one_node(request, NAME)
-    pair, name = _pair(request), request.deployment.name
+    pair = divided_mode(request, NAME, _CONNECTORS, "use nixl, which KServe's routing sidecar speaks")
+    name = request.deployment.name
     notes = [
         "ready on a generated token: KServe's presets ask /health",
         "scraping: KServe's own PodMonitor renames metrics to kserve_vllm:..., which boards do not ask for;"
@@ -72,19 +73,6 @@ def render_kserve(request: Request) -> Rendered:
             find_url=f"kubectl get llmisvc {name} -o jsonpath={{.status.url}} tells it, without /v1",
         ),
     )
-
-
-def _pair(request: Request) -> Disaggregated | None:
-    for number, mode in enumerate(request.deployment.modes):
-        if isinstance(mode, Disaggregated):
-            if mode.connector.kind not in _CONNECTORS:
-                raise UsageError(
-                    f"connector {mode.connector.kind} is not carried over to kserve",
-                    where=request.document.where(("modes", number, "connector", "kind")),
-                    fix="use nixl, which KServe's routing sidecar speaks",
-                )
-            return mode
-    return None
 
 
 def _service(request: Request, pair: Disaggregated | None) -> dict[str, Any]:

@@ -18,7 +18,6 @@ from deploy.render.cluster import (
     gpus_per_engine,
     metadata,
     nodes_per_engine,
-    parallel,
     require_no_ray,
     selector,
 )
@@ -29,6 +28,7 @@ from deploy.render.pods import cache_claim, engine_pod
 from deploy.render.target import Rendered, Request
 from serving.errors import UsageError
 from serving.modes.nodes import HOST_IP, node_flags
+from serving.modes.parallel import Parallel
 
 NAME = "lws"
 LEADERS = {"leaderworkerset.sigs.k8s.io/worker-index": "0"}
@@ -42,15 +42,15 @@ def render_lws(request: Request) -> Rendered:
     check_deployment(request, NAME)
     require_no_ray(request, NAME)
     nodes = _nodes(request)
-    found = parallel(request.deployment)
+    mode = request.deployment.mode(Parallel)
     addresses = "hosts, nnodes and addresses: the pods of a group find each other"
-    notes = (addresses,) if found and found[1].node_count > 1 else ()
+    notes = (addresses,) if mode and mode.node_count > 1 else ()
     return cluster_files(request, NAME, [_set(request, nodes)], answering=LEADERS, notes=notes)
 
 
 def _nodes(request: Request) -> int:
     """Pods of one engine. Raises: UsageError where one would do, or its ranks do not divide."""
-    found, nodes = parallel(request.deployment), nodes_per_engine(request)
+    found, nodes = request.deployment.placed_mode(Parallel), nodes_per_engine(request)
     total = gpus_per_engine(request.deployment)
     where = request.document.where(("modes", found[0]) if found else ("modes",))
     if found is None or nodes == 1:

@@ -12,16 +12,16 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from deploy.render.cluster import check_deployment, device, engines, parallel
+from deploy.render.cluster import check_deployment, device, divided_mode, engines
 from deploy.render.containers import VERSIONS, ContainerEngine, without_folders
 from deploy.render.engine_words import LISTENING, NAMED, Flags, flags_of
 from deploy.render.platform_files import Platform, platform_files
 from deploy.render.target import Rendered, Request
 from deploy.render.yaml_text import yaml_text
-from serving.errors import UsageError
 from serving.facts.flags import Flag
 from serving.facts.load_flags import knowledge
 from serving.modes.disaggregated import Disaggregated
+from serving.modes.parallel import Parallel
 
 NAME = "ray"
 _SERVERS = (
@@ -43,7 +43,7 @@ _CONNECTORS = ("nixl", "lmcache")
 def render_ray(request: Request) -> Rendered:
     """One application; of two configurations where prefill and decode are apart. Raises: UsageError."""
     check_deployment(request, NAME, divided=True)
-    pair = _pair(request)
+    pair = divided_mode(request, NAME, _CONNECTORS, f"use one of {', '.join(_CONNECTORS)}")
     name = request.deployment.name
     notes = [
         f"vLLM {VERSIONS[device(request.deployment)]}: Ray brings the vLLM that it was built with"
@@ -73,27 +73,14 @@ def render_ray(request: Request) -> Rendered:
 
 
 def _places(request: Request) -> tuple[str, ...]:
-    found = parallel(request.deployment)
-    return ("hosts: Ray chooses the nodes of a rank",) if found and found[1].hosts else ()
+    mode = request.deployment.mode(Parallel)
+    return ("hosts: Ray chooses the nodes of a rank",) if mode and mode.hosts else ()
 
 
 def _replaced(request: Request) -> tuple[str, ...]:
     """Said of values that Ray does not leave as they are; it knows no way to write a `$`."""
     found = [name for name, value in request.deployment.engine.env.items() if "$" in str(value)]
     return (f"engine.env {', '.join(found)}: Ray puts variables in place of $NAME in it",) if found else ()
-
-
-def _pair(request: Request) -> Disaggregated | None:
-    for number, mode in enumerate(request.deployment.modes):
-        if isinstance(mode, Disaggregated):
-            if mode.connector.kind not in _CONNECTORS:
-                raise UsageError(
-                    f"connector {mode.connector.kind} is not carried over to ray",
-                    where=request.document.where(("modes", number, "connector", "kind")),
-                    fix=f"use one of {', '.join(_CONNECTORS)}",
-                )
-            return mode
-    return None
 
 
 def _application(request: Request, pair: Disaggregated | None) -> dict[str, Any]:

@@ -43,7 +43,7 @@ def render_systemd(request: Request) -> Rendered:
     if deployment.engine.device == "rocm":
         # Refused, as `teapot serve` would refuse it: there is no engine environment for it.
         recipe_of(deployment, request.document, "rocm")
-    mode = next((mode for mode in deployment.modes if isinstance(mode, Parallel)), None)
+    mode = deployment.mode(Parallel)
     hosts = mode.hosts if mode is not None else ()
     files = {f"{name}.yaml": f"{made}\n{yaml_text(request.document.data)}"}
     if mode is None or len(hosts) < 2:

@@ -63,7 +63,7 @@ class Judge:
     def arm(self, read: ArmRead, workloads: Mapping[str, Workload]) -> Arm:
         """The arm, with why it is ruled out where it is, and with the planner's figures."""
         deployment = read.deployment
-        mode = _speculative(deployment)
+        mode = deployment.mode(Speculative)
         arm = Arm(
             name=read.name,
             deployment=read.document.data,
@@ -89,7 +89,7 @@ class Judge:
     def _context(self, deployment: Deployment, device: Device, version: str) -> EngineContext:
         model, draft = self._facts(deployment.model), None
         paths = {}
-        mode = _speculative(deployment)
+        mode = deployment.mode(Speculative)
         if mode and mode.model and mode.method == "draft_model":
             draft = self._facts(mode.model)
             paths[mode.model] = str(self._place(mode.model))
@@ -116,7 +116,7 @@ class Judge:
     ) -> Arm:
         try:
             shape, checkpoint = read_shape(str(self._place(deployment.model)))
-            mode = _speculative(deployment)
+            mode = deployment.mode(Speculative)
             draft = (
                 read_shape(str(self._place(mode.model)))[0] if context.draft and mode and mode.model else None
             )
@@ -181,7 +181,3 @@ def _floors(
 def _reason(problem: Problem) -> str:
     """Without the place: the arm is that."""
     return f"{problem.what}; {problem.fix}" if problem.fix else problem.what
-
-
-def _speculative(deployment: Deployment) -> Speculative | None:
-    return next((mode for mode in deployment.modes if isinstance(mode, Speculative)), None)

@@ -7,7 +7,6 @@ about how cores are bound or whether a port is free: the machine's facts and fre
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TypeVar
 
 from serving.config.document import Document
 from serving.config.schema import Deployment
@@ -16,7 +15,6 @@ from serving.modes.disaggregated import Disaggregated
 from serving.modes.mode import Device, EngineSlot, MachineFacts, Role
 from serving.modes.parallel import Parallel
 
-M = TypeVar("M")
 CPU_KV_CACHE_BYTES = 2 * 1024**3
 """Given where a deployment says nothing: on CPU vLLM would otherwise reserve most of the machine."""
 _KV_STEP = 256 * 1024**2
@@ -42,7 +40,7 @@ def engine_slots(
     roles = _roles(deployment)
     cores = _cores(deployment, machine, device, len(roles))
     size = ranks(deployment)
-    has_channel = _mode(deployment, Disaggregated) is not None
+    has_channel = deployment.mode(Disaggregated) is not None
     shared = len(roles) > 1 and not _placed_by_ray(deployment)
     slots = []
     beside = device != "cpu" and free is not None
@@ -76,7 +74,7 @@ def default_kv_cache_bytes(deployment: Deployment, machine: MachineFacts | None)
 
 def ranks(deployment: Deployment) -> int:
     """Worker processes of one engine on this machine, each of which needs cores or a device."""
-    parallel = _mode(deployment, Parallel)
+    parallel = deployment.mode(Parallel)
     return parallel.local_ranks if parallel else 1
 
 
@@ -122,12 +120,12 @@ def _too_few_devices(deployment: Deployment, document: Document, machine: Machin
 
 def _placed_by_ray(deployment: Deployment) -> bool:
     """Ray puts ranks on whatever machines its cluster has: the devices here neither limit nor bind them."""
-    parallel = _mode(deployment, Parallel)
+    parallel = deployment.mode(Parallel)
     return parallel is not None and parallel.executor == "ray"
 
 
 def _roles(deployment: Deployment) -> list[tuple[Role, int]]:
-    pair = _mode(deployment, Disaggregated)
+    pair = deployment.mode(Disaggregated)
     if pair is None:
         return [("any", index) for index in range(deployment.replicas)]
     prefill: list[tuple[Role, int]] = [("prefill", index) for index in range(pair.prefill)]
@@ -158,10 +156,6 @@ def _devices(machine: MachineFacts | None, device: Device, first: int, count: in
     if device == "cpu" or (machine and machine.accelerators and first + count > len(machine.accelerators)):
         return ()
     return tuple(range(first, first + count))
-
-
-def _mode(deployment: Deployment, kind: type[M]) -> M | None:
-    return next((mode for mode in deployment.modes if isinstance(mode, kind)), None)
 
 
 def _counted(cores: Sequence[int]) -> str:

@@ -7,7 +7,7 @@ Sizes are integer bytes and durations seconds once parsed.
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
@@ -17,6 +17,7 @@ from serving.config.units import Duration, Size
 from serving.modes import AnyMode
 
 Scalar = str | int | float | bool
+M = TypeVar("M")
 
 
 def _cores(value: Any) -> Any:
@@ -233,3 +234,11 @@ class Deployment(Section):
     prometheus: PrometheusSection = PrometheusSection()
     grafana: GrafanaSection | None = None
     rollout: RolloutSection = RolloutSection()
+
+    def mode(self, kind: type[M]) -> M | None:
+        """The mode of that kind, if it is asked for."""
+        return next((mode for mode in self.modes if isinstance(mode, kind)), None)
+
+    def placed_mode(self, kind: type[M]) -> tuple[int, M] | None:
+        """The same with its index, by which the file's line is found."""
+        return next(((at, mode) for at, mode in enumerate(self.modes) if isinstance(mode, kind)), None)

@@ -53,7 +53,7 @@ def routing_settings(deployment: Deployment, beside: Path = Path()) -> RoutingSe
     Requests are divided as its connector's protocol has it.
     """
     section = deployment.gateway.routing
-    divided = next((mode for mode in deployment.modes if isinstance(mode, Disaggregated)), None)
+    divided = deployment.mode(Disaggregated)
     return RoutingSettings(
         policy=section.policy,
         sticky=section.sticky,

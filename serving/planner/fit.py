@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 from serving.config.arguments import argument_flags
 from serving.config.layout import default_kv_cache_bytes, ranks
@@ -32,7 +31,6 @@ from serving.planner.plan import Plan, make_plan
 from serving.planner.shape import ModelShape
 from serving.planner.weights import Ranks
 
-M = TypeVar("M")
 _COUNT = re.compile(r"(?P<number>\d+(\.\d+)?)(?P<times>[kKmM]?)")
 _TIMES = {"": 1, "k": 1000, "K": 1024, "m": 1000**2, "M": 1024**2}
 SIXTEEN_BITS = (("bfloat16",), ("float16",), ("half",))
@@ -124,7 +122,7 @@ def fit(deployment: Deployment, model: Model, place: Place, facts: Facts) -> Fit
 def deployment_ask(deployment: Deployment, model: Model, place: Place, facts: Facts) -> tuple[Ask, int]:
     """The question of one engine of a deployment, and how many engines there are."""
     engine, machine, device = deployment.engine, place.machine, place.device
-    pair = _mode(deployment, Disaggregated)
+    pair = deployment.mode(Disaggregated)
     engines = pair.prefill + pair.decode if pair else deployment.replicas
     flags = {flag: words for _, flag, words in argument_flags(engine.args)}
     notes = tuple(f"{flag} is not part of this plan: {what}" for flag, what in _left_out(flags))
@@ -132,7 +130,7 @@ def deployment_ask(deployment: Deployment, model: Model, place: Place, facts: Fa
     if device == "cpu" and kv_bytes is None:
         kv_bytes = default_kv_cache_bytes(deployment, machine)
     gpu = place.gpu or _gpu(machine, facts)
-    cache = _mode(deployment, QuantizedKv)
+    cache = deployment.mode(QuantizedKv)
     ask = Ask(
         shape=replace(model.shape, notes=(*model.shape.notes, *notes)) if notes else model.shape,
         weights=_weights(deployment, model.shape, facts),
@@ -187,12 +185,8 @@ def _on_cpu(plan: Plan, facts: Facts) -> tuple[Advice, ...]:
     return (*(a for a in found if a.fits), *advise(plan, facts.choices, facts.overheads))
 
 
-def _mode(deployment: Deployment, kind: type[M]) -> M | None:
-    return next((mode for mode in deployment.modes if isinstance(mode, kind)), None)
-
-
 def _ranks(deployment: Deployment) -> Ranks:
-    parallel = _mode(deployment, Parallel)
+    parallel = deployment.mode(Parallel)
     if parallel is None:
         return Ranks()
     return Ranks(parallel.tensor, parallel.pipeline, parallel.data, parallel.expert)
@@ -200,12 +194,12 @@ def _ranks(deployment: Deployment) -> Ranks:
 
 def _stored(deployment: Deployment, shape: ModelShape) -> bool:
     """Whether weights stay as the checkpoint has them."""
-    mode = _mode(deployment, QuantizedWeights)
+    mode = deployment.mode(QuantizedWeights)
     return mode is None or mode.format in ("checkpoint", shape.quantization)
 
 
 def _weights(deployment: Deployment, shape: ModelShape, facts: Facts) -> WeightStorage:
-    mode = _mode(deployment, QuantizedWeights)
+    mode = deployment.mode(QuantizedWeights)
     asked = mode.format if mode is not None and not _stored(deployment, shape) else None
     return _storage(asked, shape, facts)
 

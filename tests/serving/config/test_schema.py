@@ -27,6 +27,8 @@ from serving.config.schema import (
 from serving.config.units import parse_duration, parse_size
 from serving.errors import UsageError
 from serving.modes import MODES
+from serving.modes.parallel import Parallel
+from serving.modes.speculative import Speculative
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "deployment-file.md").read_text(encoding="utf-8")
@@ -104,3 +106,14 @@ def test_the_demo_is_the_embedded_model_with_both_modes() -> None:
     deployment, _ = load_deployment(ROOT / "deploy" / "configs" / "demo.yaml")
     assert (deployment.model, deployment.engine.max_model_len) == ("smollm2-135m", 2048)
     assert [mode.asked() for mode in deployment.modes] == ["on", "fp8"]
+
+
+def test_a_mode_is_found_by_its_kind_with_its_place_in_the_file() -> None:
+    modes = "modes: [{kind: prefix_cache, enabled: true}, {kind: parallel, tensor: 2}]\n"
+    deployment = validate(parse(f"name: d\n{modes}", "d.yaml"), Deployment)
+    found = deployment.mode(Parallel)
+    assert found is not None
+    assert found.tensor == 2
+    assert deployment.placed_mode(Parallel) == (1, found)
+    assert deployment.mode(Speculative) is None
+    assert deployment.placed_mode(Speculative) is None
