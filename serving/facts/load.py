@@ -123,6 +123,7 @@ def _metrics(group: str) -> Mapping[str, Metric]:
     return parse_metrics(_table("metrics")[group])
 
 
+@cache
 def _table(name: str) -> dict[str, Any]:
     text = resources.files("serving.facts").joinpath(f"{name}.toml").read_text(encoding="utf-8")
     return tomllib.loads(text)
