@@ -85,7 +85,11 @@ def _client_ttft(folder: Path) -> float | None:
     """The mean that the load generator saw of the one engine there is; None where the run has no summary."""
     if not (folder / "summary.json").exists():
         return None
-    mean = (RunFolder(folder).summary().get("ttft_s") or {}).get("mean")
+    return RunFolder(folder).of_summary(_mean_ttft)
+
+
+def _mean_ttft(summary: Mapping[str, Any]) -> float | None:
+    mean = (summary.get("ttft_s") or {"mean": None})["mean"]
     return None if mean is None else float(mean)
 
 

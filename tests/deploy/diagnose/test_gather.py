@@ -7,6 +7,7 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
+import pytest
 from fakes.diagnosed import options
 from fakes.run_folders import WORKLOAD, manifest
 
@@ -15,6 +16,7 @@ from deploy.diagnose.rules import Bound
 from deploy.diagnose.tried import Trial, Tried
 from loadgen.server_metrics import ServerSample
 from serving.console import Console
+from serving.errors import UsageError
 
 FILE = "name: demo\nengine: {device: cpu, max_num_seqs: 4, kv_cache_memory: 460MiB}\nslo: {ttft: 200ms}\n"
 CONSOLE = Console(out=io.StringIO(), err=io.StringIO())
@@ -63,6 +65,15 @@ def test_a_run_tells_how_long_its_clients_waited(tmp_path: Path) -> None:
     (run / "summary.json").write_text('{"ttft_s": {"mean": 0.75}}')
     [after] = gathered(args, CONSOLE, 0.0, Tried(tmp_path), None)
     assert (before.evidence.client_ttft_s, after.evidence.client_ttft_s) == (None, 0.75)
+
+
+@pytest.mark.parametrize("ttft", ["3", '{"mean": "x"}'])
+def test_a_summary_of_another_shape_is_told(tmp_path: Path, ttft: str) -> None:
+    run = run_folder(tmp_path / "run")
+    (run / "summary.json").write_text(f'{{"ttft_s": {ttft}}}')
+    args = options(**dict.fromkeys(NAMES) | {"run": run})
+    with pytest.raises(UsageError, match=r"summary\.json: is not what a run writes"):
+        gathered(args, CONSOLE, 0.0, Tried(tmp_path), None)
 
 
 def test_without_the_file_that_is_told(tmp_path: Path) -> None:
