@@ -74,7 +74,8 @@ def run(args: argparse.Namespace, console: Console) -> int:
     """Render, and write or compare."""
     given = Choices(args.gateway, args.gpus_per_node, args.platform_url, args.image_prefix)
     rendered = render(args.target, args.file, args.overrides, given)
-    stale = [path for path, text in rendered.files.items() if _read(args.out / path) != text]
+    found = {path: _read(args.out / path) for path in rendered.files}
+    stale = [path for path, text in rendered.files.items() if found[path] != text]
     left = _left_over(args, rendered)
     if args.check and left:
         raise Failed(
@@ -91,6 +92,11 @@ def run(args: argparse.Namespace, console: Console) -> int:
         _write(args.out / path, rendered.files[path])
     for note in rendered.notes:
         console.say(f"not carried over: {note}")
+    overwritten = {path: source for path in stale if (source := _other_source(args, found[path]))}
+    for path, source in overwritten.items():
+        console.say(
+            f"overwritten: {args.out / path} was rendered from {source}; give each file its own --out"
+        )
     for path in left:
         console.say(f"left from an earlier rendering: {args.out / path}; remove it")
     console.document(
@@ -98,6 +104,7 @@ def run(args: argparse.Namespace, console: Console) -> int:
             "files": sorted(rendered.files),
             "written": stale,
             "left_over": left,
+            "overwritten": overwritten,
             "not_carried_over": rendered.notes,
         }
     )
@@ -137,15 +144,28 @@ def _named(file: Path) -> str:
 
 def _left_over(args: argparse.Namespace, rendered: Rendered) -> list[str]:
     """Files that this deployment file was once rendered to, by other choices, and is no more."""
-    made = f"# Rendered from {_named(Path(args.file))} by `teapot render {args.target}`"
     folders = sorted({(args.out / path).parent for path in rendered.files} - {args.out})
     found = (path for folder in folders if folder.is_dir() for path in sorted(folder.iterdir()))
     others = (path for path in found if path.relative_to(args.out).as_posix() not in rendered.files)
+    named = _named(Path(args.file))
     return [
         path.relative_to(args.out).as_posix()
         for path in others
-        if path.is_file() and any(line.startswith(made) for line in (_read(path) or "").splitlines()[:2])
+        if path.is_file() and _source(args.target, _read(path)) == named
     ]
+
+
+def _other_source(args: argparse.Namespace, text: str | None) -> str | None:
+    """The other deployment file that a text was rendered from, if it was."""
+    source = _source(args.target, text)
+    return None if source == _named(Path(args.file)) else source
+
+
+def _source(target: str, text: str | None) -> str | None:
+    """The deployment file that a text says in its first lines it was rendered from, for this target."""
+    made = re.compile(rf"# Rendered from (.+) by `teapot render {target}`")
+    found = (made.match(line) for line in (text or "").splitlines()[:2])
+    return next((match[1] for match in found if match), None)
 
 
 def _read(path: Path) -> str | None:

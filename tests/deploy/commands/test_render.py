@@ -31,6 +31,25 @@ def test_files_are_written_once_and_then_left_alone(
     assert json.loads(capsys.readouterr().out)["written"] == []
 
 
+@pytest.mark.parametrize("target", ["compose", "kubernetes"])
+def test_a_rendering_of_another_file_is_not_overwritten_without_a_word(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], target: str
+) -> None:
+    file, out = files(tmp_path)
+    other = tmp_path / "other.yaml"
+    other.write_text(TEXT.replace("a/b", "a/c"))
+    assert main(["render", target, file, "--out", out]) == 0
+    assert main(["render", target, file, "--out", out, "--set", "model=a/d"]) == 0
+    assert "overwritten" not in capsys.readouterr().err
+    assert main(["render", target, str(other), "--out", out, "--json"]) == 0
+    told = capsys.readouterr()
+    lost = json.loads(told.out)["overwritten"]
+    assert set(lost) == set(json.loads(told.out)["written"])
+    assert set(lost.values()) == {"d.yaml"}
+    for path in lost:
+        assert f"{Path(out) / path} was rendered from d.yaml; give each file its own --out" in told.err
+
+
 def test_check_writes_nothing_and_fails_where_a_file_would_change(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
