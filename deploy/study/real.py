@@ -60,7 +60,7 @@ class RealWorld:
     _logs: dict[str, tuple[Path, ...]] = field(default_factory=dict)
 
     @asynccontextmanager
-    async def up(self, arm: ArmRead, say: Callable[[str], None]) -> AsyncIterator[Up]:
+    async def up(self, arm: ArmRead) -> AsyncIterator[Up]:
         """Bring an arm up with its modes proven, and down at the end. Raises: TeapotError."""
         console = _console(self.detail)
         prepared = await asyncio.to_thread(prepare_loaded, arm.deployment, arm.document, self.beside, console)
@@ -72,7 +72,7 @@ class RealWorld:
         finally:
             await stack.down()
 
-    async def load(self, up: Up, workload: Workload, out: Path, say: Callable[[str], None]) -> None:
+    async def load(self, up: Up, workload: Workload, out: Path) -> None:
         """Send a workload in a thread: the gateway needs this loop. Raises: TeapotError."""
         stop = threading.Event()
         running = asyncio.create_task(

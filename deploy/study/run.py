@@ -57,7 +57,6 @@ class Runner:
     world: World
     pace: Pace
     say: Callable[[str], None]
-    progress: Callable[[str], None] = lambda text: None
     mark: Marker = lambda kind, text: None
     remember: Callable[[PlannedStart | PlannedCell, float], None] = lambda what, took_s: None
     """Told what each start (with its end) and each cell took."""
@@ -117,7 +116,7 @@ class Runner:
         row = StartRow(start=start.number, arm=start.arm, state="up", began=self.times.stamp())
         began, took, inside = self.times.monotonic(), None, 0.0
         try:
-            async with self.world.up(arm, self.say) as up:
+            async with self.world.up(arm) as up:
                 took = self.times.monotonic() - began
                 row = _told(row, up, took)
                 self.folder.write_start(start, row)
@@ -205,7 +204,7 @@ class Runner:
             self.folder.write_quality(cell, await self.world.quality(up))
             return
         workload = seeded(self.study.workloads[cell.workload], cell.block)
-        await self.world.load(up, workload, self.folder.load(cell).path, self.progress)
+        await self.world.load(up, workload, self.folder.load(cell).path)
 
     async def _back(self, up: Up) -> None:
         waited = self.times.monotonic()

@@ -87,7 +87,6 @@ class Session:
             world=self.world or RealWorld(self.study.beside, self.detail),
             pace=made.pace,
             say=self.console.say,
-            progress=self.console.progress,
             mark=self.mark,
             remember=self._remember,
         )

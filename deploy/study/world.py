@@ -44,13 +44,13 @@ class Up:
 class World(Protocol):
     """The three things that take long."""
 
-    def up(self, arm: ArmRead, say: Callable[[str], None]) -> AbstractAsyncContextManager[Up]:
+    def up(self, arm: ArmRead) -> AbstractAsyncContextManager[Up]:
         """Bring an arm up with its modes proven, and down at the end of the `with`.
 
         Raises: TeapotError where it does not start, or a mode is not in effect.
         """
 
-    async def load(self, up: Up, workload: Workload, out: Path, say: Callable[[str], None]) -> None:
+    async def load(self, up: Up, workload: Workload, out: Path) -> None:
         """Send a workload and leave a whole run folder at `out`; a cancellation ends the sending first.
 
         Raises: TeapotError where nothing could be measured.

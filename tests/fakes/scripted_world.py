@@ -41,7 +41,7 @@ class ScriptedWorld:
     """Set once a load hangs."""
 
     @asynccontextmanager
-    async def up(self, arm: ArmRead, say: Callable[[str], None]) -> AsyncIterator[Up]:
+    async def up(self, arm: ArmRead) -> AsyncIterator[Up]:
         """A start."""
         self.said.append(f"up {arm.name}")
         self.starting(arm.name)
@@ -64,7 +64,7 @@ class ScriptedWorld:
         finally:
             self.said.append(f"down {arm.name}")
 
-    async def load(self, up: Up, workload: Workload, out: Path, say: Callable[[str], None]) -> None:
+    async def load(self, up: Up, workload: Workload, out: Path) -> None:
         """A load."""
         self.said.append(f"load {up.model} {workload.name} seed {workload.seed}")
         self.loading(up.model, workload.name, self._dead)

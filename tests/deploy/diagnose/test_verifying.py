@@ -128,7 +128,7 @@ class ScriptedWorld:
         self.names: list[str] = []
 
     @asynccontextmanager
-    async def up(self, arm: ArmRead, say: Callable[[str], None]) -> AsyncIterator[Up]:
+    async def up(self, arm: ArmRead) -> AsyncIterator[Up]:
         self.names.append(arm.name)
         cache = arm.deployment.engine.kv_cache_memory or 0
 
@@ -138,7 +138,7 @@ class ScriptedWorld:
 
         yield Up(url=f"http://{arm.name}", kv_cache_tokens=cache // 23_040, ended=ended)
 
-    async def load(self, up: Up, workload: Workload, out: Path, say: Callable[[str], None]) -> None:
+    async def load(self, up: Up, workload: Workload, out: Path) -> None:
         slow = 1.0 if up.url.endswith(CONTROL) else 0.5
         conclude(write_run(out, slow=slow, seed=len(self.names)))
 

@@ -38,10 +38,10 @@ async def test_an_arm_comes_up_a_load_leaves_its_run_and_nothing_is_left(tmp_pat
     world = RealWorld(tmp_path, said.append)
     arm = one(tmp_path, home)
     load = arm.workloads["chat"]
-    async with world.up(arm.arms[0], said.append) as up:
+    async with world.up(arm.arms[0]) as up:
         assert up.ready()
         ports = [int(url.rpartition(":")[2]) for url in (up.url, *up.engine_urls)]
-        await world.load(up, load, tmp_path / "load", said.append)
+        await world.load(up, load, tmp_path / "load")
     assert RunFolder(tmp_path / "load").summary()["requests"]["ok"] == 8
     assert all(is_free("127.0.0.1", port) for port in ports)
     assert any("ready after" in line for line in said)
@@ -51,10 +51,8 @@ async def test_a_cancelled_load_has_ended_its_sending_when_it_returns(tmp_path, 
     world = RealWorld(tmp_path)
     long = {**CHAT, "arrival": {"process": "poisson", "rate": "2/s", "duration": "120s"}}
     arm = one(tmp_path, home, workloads={"chat": long})
-    async with world.up(arm.arms[0], lambda line: None) as up:
-        sending = asyncio.create_task(
-            world.load(up, arm.workloads["chat"], tmp_path / "load", lambda line: None)
-        )
+    async with world.up(arm.arms[0]) as up:
+        sending = asyncio.create_task(world.load(up, arm.workloads["chat"], tmp_path / "load"))
         while not (tmp_path / "load" / "records.jsonl").exists():  # noqa: ASYNC110 - another process makes it
             await asyncio.sleep(0.05)
         sending.cancel()
@@ -69,7 +67,7 @@ async def test_an_engine_that_does_not_come_up_is_told_with_the_end_of_its_log(t
     arm = one(tmp_path, home).arms[0]
     assert world.log_tail(arm) == ()
     with pytest.raises(Failed):
-        async with world.up(arm, lambda line: None):
+        async with world.up(arm):
             pass
     assert any("no memory" in line for line in world.log_tail(arm))
 

@@ -266,7 +266,7 @@ async def test_a_load_whose_records_cannot_be_read_is_no_cell_that_is_done(tmp_p
     bench = Bench(tmp_path, repeats=1)
     cell = bench.made.design.cells[0]
 
-    async def cut(up: Up, workload: Workload, out: Path, say: Callable[[str], None]) -> None:
+    async def cut(up: Up, workload: Workload, out: Path) -> None:
         out.mkdir()
         (out / "summary.json").write_text("{")
 
