@@ -105,8 +105,7 @@ class Question:
             return None
         data = study_document(str(Path(self.name).absolute()), "changed", fragment, ANY_LOAD)
         study = study_of(Document(CHANGE, data, {}), Path(self.name).absolute().parent)
-        arm = next(arm for arm in study.arms if arm.name == "changed")
-        reason = self.judge.arm(arm, {}).ruled_out
+        reason = self.judge.arm(study.arm("changed"), {}).ruled_out
         # Without where it is said, for nobody wrote this study.
         return None if reason is None else re.sub(rf"{CHANGE}:\d+: \S+: ", "", reason)
 

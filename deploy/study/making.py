@@ -63,7 +63,7 @@ def make_design(study: Study, judge: Judge, costs: Costs, *, within_budget: bool
         )
         fix = what_would_fit(starts, known, file.budget, repeats=file.repeats, hold=file.hold)
         raise UsageError(what, where=study.document.where(("budget",)), fix=fix)
-    control = next(read for read in study.arms if read.name == study.control)
+    control = study.arm(study.control)
     device = judge.device(control.deployment)
     recipe = choose_recipe(device, control.deployment.engine.version)
     return Made(

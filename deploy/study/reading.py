@@ -70,6 +70,10 @@ class Study:
         """The arm that the others are held against."""
         return self.file.control or self.arms[0].name
 
+    def arm(self, name: str) -> ArmRead:
+        """The arm of that name. Raises: KeyError."""
+        return {arm.name: arm for arm in self.arms}[name]
+
     def fingerprint(self) -> str:
         """SHA-256 of all that the results hang on: equal for a study that would measure the same."""
         content = {

@@ -110,7 +110,7 @@ class Session:
         return (0 if sound else 3), summary
 
     def _remember(self, what: PlannedStart | PlannedCell, took_s: float) -> None:
-        read = next(arm for arm in self.study.arms if arm.name == what.arm)
+        read = self.study.arm(what.arm)
         if isinstance(what, PlannedStart):
             self.history.start(start_key(read.deployment, self.judge.device(read.deployment)), took_s)
         elif what.workload in (QUALITY, QUALITY_AGAIN):
