@@ -12,7 +12,8 @@ from dataclasses import replace
 from serving.errors import Problem
 from serving.modes.mode import Verdict
 
-_WORDS = {True: "in effect", False: "NOT IN EFFECT", None: "cannot tell"}
+WORDS = {True: "in effect", False: "NOT IN EFFECT", None: "cannot tell"}
+"""Of a mode, for people."""
 _WORST_FIRST: tuple[bool | None, ...] = (False, None, True)
 
 
@@ -40,7 +41,7 @@ def verdict_table(verdicts: Sequence[Verdict]) -> str:
     kind_width = max((len(v.kind) for v in verdicts), default=0)
     lines: list[str] = []
     for verdict in verdicts:
-        lines.append(f"  {verdict.kind:<{kind_width}}  {_WORDS[verdict.in_effect]:<13}  {verdict.evidence}")
+        lines.append(f"  {verdict.kind:<{kind_width}}  {WORDS[verdict.in_effect]:<13}  {verdict.evidence}")
         lines += [f"  {'':<{kind_width}}  warning: {warning}" for warning in verdict.warnings]
     lines += [f"  {said}" for said in dict.fromkeys(v.not_compared for v in verdicts) if said]
     return "\n".join(lines)

@@ -26,6 +26,7 @@ from deploy.study.measured import cell_measured
 from deploy.study.reading import Study
 from deploy.study.rows import QUALITY, QUALITY_AGAIN, CellRow, Design, PlannedCell, PlannedStart, StartRow
 from deploy.study.world import Times, Up, World
+from deploy.verdicts import WORDS
 from loadgen.workload import Workload
 from serving.config.units import format_duration
 from serving.errors import Failed, TeapotError
@@ -109,7 +110,7 @@ class Runner:
 
     async def _life(self, start: PlannedStart, cells: Sequence[PlannedCell]) -> bool:
         """One life of an engine, with as many cells as it lasts; False where it did not come up."""
-        arm = next(arm for arm in self.study.arms if arm.name == start.arm)
+        arm = self.study.arm(start.arm)
         self._enough_room()
         self.say(f"[{start.number}/{len(self.design.starts)}] {start.arm}: starting ({self._to_go()})")
         self.mark("start", f"{start.arm} starts")
@@ -142,8 +143,8 @@ class Runner:
         return True
 
     def _failed(self, start: PlannedStart, row: StartRow, error: TeapotError) -> None:
-        arm = next(arm for arm in self.study.arms if arm.name == start.arm)
-        failed = replace(row, state="failed", error=str(error), log_tail=self.world.log_tail(arm))
+        tail = self.world.log_tail(self.study.arm(start.arm))
+        failed = replace(row, state="failed", error=str(error), log_tail=tail)
         self.folder.write_start(start, failed)
         self._note(journal.START_FAILED, start=start.number, arm=start.arm, error=str(error))
         self.mark("start", f"{start.arm} did not start")
@@ -285,6 +286,5 @@ def _told(row: StartRow, up: Up, took_s: float) -> StartRow:
 
 
 def _proven(row: StartRow) -> str:
-    words = {True: "in effect", None: "cannot tell", False: "NOT IN EFFECT"}
-    shown = ", ".join(f"{mode.kind} {words[mode.in_effect]}" for mode in row.verdicts)
+    shown = ", ".join(f"{mode.kind} {WORDS[mode.in_effect]}" for mode in row.verdicts)
     return f": {shown}" if shown else ""

@@ -11,6 +11,7 @@ from deploy.study.counting import many
 from deploy.study.measures import BY_NAME
 from deploy.study.results import ArmResult, Figure, Prediction, Ratio, Summary
 from deploy.study.words import times
+from deploy.verdicts import WORDS
 
 COLUMNS = ("output_tokens_per_s", "tokens_per_s_per_user", "ttft_p50_s", "tpot_p50_s")
 BAR = 20
@@ -43,8 +44,7 @@ def _head(summary: Summary) -> Iterator[str]:
 
 
 def _modes(arm: ArmResult) -> str:
-    words = {True: "in effect", False: "NOT IN EFFECT", None: "cannot tell"}
-    told = ", ".join(f"{mode['kind']} {words[mode['in_effect']]}" for mode in arm.modes)
+    told = ", ".join(f"{mode['kind']} {WORDS[mode['in_effect']]}" for mode in arm.modes)
     return f"  {told}" if told else ""
 
 
