@@ -20,7 +20,7 @@ from deploy.study.predict import Found, predictions
 from deploy.study.quality_compare import compare
 from deploy.study.quality_record import QualityRecord
 from deploy.study.results import Summary
-from deploy.study.rows import QUALITY, QUALITY_AGAIN, CellRow, Design, StartRow
+from deploy.study.rows import QUALITIES, QUALITY, CellRow, Design, StartRow
 from deploy.study.summarize import arms_of, missing_of, ratios_of, rows_of, values_of
 from deploy.study.words import words
 from serving.errors import TeapotError
@@ -69,7 +69,7 @@ def summarize_folder(folder: StudyFolder) -> Summary:
 
 def _kept(folder: StudyFolder, row: CellRow) -> CellRow:
     """A cell that is done counts only with its records: without them it would be missing in silence."""
-    quality = row.workload in (QUALITY, QUALITY_AGAIN)
+    quality = row.workload in QUALITIES
     file = folder.cell_folder(row) / "quality.json" if quality else folder.load(row).path / "summary.json"
     if row.state != "done" or file.exists():
         return row
@@ -101,11 +101,11 @@ def _quality(
     """Each arm's verdict against the control, and what kept one from being reached."""
     records: dict[tuple[str, str], QualityRecord] = {}
     for row in cells:
-        asked = row.workload in (QUALITY, QUALITY_AGAIN) and row.state == "done"
+        asked = row.workload in QUALITIES and row.state == "done"
         told = folder.quality(row) if asked else None
         if told is not None:
             records[row.arm, row.workload] = QualityRecord.from_json(told)
-    control, again = (records.get((design.control, name)) for name in (QUALITY, QUALITY_AGAIN))
+    control, again = (records.get((design.control, name)) for name in QUALITIES)
     if control is None or again is None:
         return (), ["quality was not compared: the control was not asked twice"] if records else []
     found, trouble = [], []

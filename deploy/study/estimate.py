@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from deploy.compiling import EAGER
 from deploy.study.counting import many
-from deploy.study.rows import QUALITY, QUALITY_AGAIN, Estimate, PlannedCell, PlannedStart
+from deploy.study.rows import QUALITIES, QUALITY, Estimate, PlannedCell, PlannedStart
 from loadgen.workload import Workload
 from loadgen.workload_arrivals import Closed, Stages, TraceTimes
 from loadgen.workload_lengths import Fixed
@@ -168,7 +168,7 @@ def pace(
         for name, workload in workloads.items():
             assumed = load_s(workload, key.device) + AROUND_S
             cells[arm, name] = costs.cell_s(key.model, workload.fingerprint(), assumed)
-        for name in (QUALITY, QUALITY_AGAIN) if quality else ():
+        for name in QUALITIES if quality else ():
             cells[arm, name] = costs.cell_s(key.model, QUALITY, QUALITY_S[key.device])
     return Pace(starts, cells, tuple(dict.fromkeys(sources)))
 

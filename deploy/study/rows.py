@@ -15,6 +15,8 @@ QUALITY = "quality"
 """The workload that asks for answers and their likelihood, and not for speed."""
 QUALITY_AGAIN = "quality-again"
 """The same once more in the control arm: the control's own noise."""
+QUALITIES = (QUALITY, QUALITY_AGAIN)
+"""Those that send no load."""
 State = Literal["done", "failed"]
 
 

@@ -24,7 +24,7 @@ from deploy.study.folder import StudyFolder
 from deploy.study.journal import Journal
 from deploy.study.measured import cell_measured
 from deploy.study.reading import Study
-from deploy.study.rows import QUALITY, QUALITY_AGAIN, CellRow, Design, PlannedCell, PlannedStart, StartRow
+from deploy.study.rows import QUALITIES, CellRow, Design, PlannedCell, PlannedStart, StartRow
 from deploy.study.world import Times, Up, World
 from deploy.verdicts import WORDS
 from loadgen.workload import Workload
@@ -201,7 +201,7 @@ class Runner:
 
     async def _measure(self, up: Up, cell: PlannedCell) -> None:
         await self._back(up)
-        if cell.workload in (QUALITY, QUALITY_AGAIN):
+        if cell.workload in QUALITIES:
             self.folder.write_quality(cell, await self.world.quality(up))
             return
         workload = seeded(self.study.workloads[cell.workload], cell.block)
@@ -229,7 +229,7 @@ class Runner:
     def _came_to(self, row: CellRow) -> str:
         if row.error:
             return f"failed, and that is a row: {row.error}"
-        summary = self.folder.load_summary(row) if row.workload not in (QUALITY, QUALITY_AGAIN) else None
+        summary = self.folder.load_summary(row) if row.workload not in QUALITIES else None
         if summary is None:
             return f"done in {format_duration(row.took_s)}"
         rate = summary.get("output_tokens_per_s")

@@ -24,7 +24,7 @@ from deploy.study.reading import Study, study_of
 from deploy.study.real import RealWorld
 from deploy.study.report.writing import write_report
 from deploy.study.results import Summary
-from deploy.study.rows import QUALITY, QUALITY_AGAIN, PlannedCell, PlannedStart
+from deploy.study.rows import QUALITIES, QUALITY, PlannedCell, PlannedStart
 from deploy.study.run import Marker, Runner
 from deploy.study.world import World
 from serving.config.document import Document
@@ -113,7 +113,7 @@ class Session:
         read = self.study.arm(what.arm)
         if isinstance(what, PlannedStart):
             self.history.start(start_key(read.deployment, self.judge.device(read.deployment)), took_s)
-        elif what.workload in (QUALITY, QUALITY_AGAIN):
+        elif what.workload in QUALITIES:
             self.history.cell(read.deployment.model, QUALITY, took_s)
         else:
             workload = self.study.workloads[what.workload]
