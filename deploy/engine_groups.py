@@ -129,8 +129,10 @@ class EngineGroups:
 
     async def _bring(self, asked: Asked, told: OwnRevision) -> None:
         gateway = self._around.gateway
-        # Where nobody set weights, revisions share equally: a new one would get its part at once.
-        gateway.state.set_weights({row.name: row.weight for row in gateway.state.backends.revisions()})
+        # Where nobody set weights, revisions share equally: a new one would get its part at once. Nobody is
+        # given anything here, so one that has failed keeps its share as well.
+        backends = gateway.state.backends
+        backends.set_weights({row.name: row.weight for row in backends.revisions()})
         try:
             if asked.replaces is not None:
                 await self._clear(asked.replaces, asked.again_in_s)

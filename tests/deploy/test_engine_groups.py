@@ -168,6 +168,21 @@ async def test_where_the_old_revision_is_lost_the_new_one_steps_in_though_it_has
         assert "wrong flag is not tried again" in str(failure)
 
 
+async def test_a_third_comes_up_although_the_one_that_has_the_share_is_lost(home: EngineHome) -> None:
+    async with running(home, file_of(home, "old")) as up:
+        await up.begin(file_of(home, "new"))
+        await up.reaches("ready")
+        home.behave("--die-after 0 --start-delay 5 --die-exit-code 2 --die-message 'error: unrecognized -x'")
+        kill(up, "main")
+        await up.reaches("failed", "main")
+        home.behave("")
+        await up.begin(file_of(home, "third"), "third")
+        await until(lambda: (up.own("third") or {}).get("state") in ("ready", "failed"))
+        row = up.own("third") or {}
+        assert (row["state"], row["problem"], row["weight"]) == ("ready", None, 0.0)
+        await up.weigh(third=1)
+
+
 async def test_in_the_place_of_another_clients_are_told_when_to_come_back(home: EngineHome) -> None:
     file, new = file_of(home, "old"), file_of(home, "new")
     async with running(home, file) as up:
