@@ -48,8 +48,8 @@ def words(summary: Summary) -> str:
         heading = f"{len(undecided)} more that cannot be told from chance"
         found += f'<details><summary>{heading}</summary><ul class="words">{_items(undecided)}</ul></details>'
     found = found or '<p class="empty">Nothing was measured.</p>'
-    notes = "".join(f"<li>{escape(note)}</li>" for note in summary.notes)
-    return found + (f'<ul class="notes soft">{notes}</ul>' if notes else "")
+    limits = [*summary.notes, *(f"not valid: {doubt}" for doubt in summary.doubts)]
+    return found + (f'<ul class="notes soft">{_items(limits)}</ul>' if limits else "")
 
 
 def _items(lines: Iterable[str]) -> str:

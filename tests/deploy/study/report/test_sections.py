@@ -30,6 +30,11 @@ def test_a_study_without_words_says_that_nothing_was_measured():
     assert "Nothing was measured" in sections.words(summary(words=(), notes=()))
 
 
+def test_loads_that_are_not_valid_are_told_beside_what_they_gave():
+    shown = sections.words(summary(doubts=("001-a-x: too few samples: 4 < 6",)))
+    assert "<li>not valid: 001-a-x: too few samples: 4 &lt; 6</li>" in shown
+
+
 def test_every_arm_is_told_with_its_state_its_change_and_its_proof(view):
     body = sections.arms(view)
     for name in ("plain (control)", "fp8-kv", "huge", "broken"):
