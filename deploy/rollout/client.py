@@ -16,6 +16,7 @@ from urllib.request import ProxyHandler, Request, build_opener
 
 from deploy.admin_token import read_token
 from serving.errors import Failed
+from serving.wire.problems import message_of
 
 TIMEOUT_S = 10.0
 
@@ -118,6 +119,6 @@ class Admin:
 
 def _message(body: bytes) -> str | None:
     try:
-        return str(json.loads(body)["error"]["message"])
-    except (ValueError, KeyError, TypeError):
+        return message_of(json.loads(body))
+    except ValueError:
         return None

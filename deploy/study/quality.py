@@ -27,6 +27,7 @@ from deploy.study.quality_record import (
     windows,
 )
 from serving.errors import Failed
+from serving.wire.problems import message_of
 
 PATH = "/v1/completions"
 TIMEOUT_S = 300.0
@@ -140,6 +141,7 @@ class _Engine:
 def _message(text: str) -> str:
     """The engine's own words, without what was sent."""
     try:
-        return str(json.loads(text)["error"]["message"])[:200]
-    except (ValueError, LookupError, TypeError):
-        return "an answer without an error message"
+        said = message_of(json.loads(text))
+    except ValueError:
+        said = None
+    return "an answer without an error message" if said is None else said[:200]
