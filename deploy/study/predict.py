@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from deploy.study.results import Figure, Prediction, Ratio, Row, Tag
 from deploy.study.rows import Arm, Design, Floors
 from deploy.study.statistics import Interval, paired, ratio
-from deploy.study.summarize import Values
+from deploy.study.summarize import Values, figure_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,9 +167,7 @@ def _batches(found: Found) -> Iterator[Prediction]:
                 many.batch * few.decode_s / (few.batch * many.decode_s),
                 f"batch x floors: {many.batch} / {_ms(many.decode_s)} over {few.batch} / {_ms(few.decode_s)}",
             )
-            figure = Figure(
-                value=did.value, low=did.low, high=did.high, n=did.n, unit="x", cells=mine.cells + base.cells
-            )
+            figure = figure_of(did, "x", "measured", mine.cells + base.cells)
             made = _prediction(arm.name, arm.name, name, said, figure)
             yield replace(made, over_workload=first)
 

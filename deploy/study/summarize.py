@@ -76,7 +76,7 @@ def rows_of(values: Sequence[Values]) -> tuple[Row, ...]:
     for each in values:
         measure, told = BY_NAME[each.measure], tuple(each.by_block.values())
         interval = _possible(exact(told) if measure.exact else mean(told), measure.unit)
-        figure = _figure(interval, measure.unit, each.tag, each.cells)
+        figure = figure_of(interval, measure.unit, each.tag, each.cells)
         rows.append(Row(arm=each.arm, workload=each.workload, measure=each.measure, figure=figure, each=told))
     return tuple(rows)
 
@@ -119,7 +119,7 @@ def _ratio(each: Values, other: Values, *, paired_in_time: bool) -> Ratio | None
         over=other.arm,
         workload=each.workload,
         measure=each.measure,
-        figure=_figure(found, "x", tag, each.cells + other.cells),
+        figure=figure_of(found, "x", tag, each.cells + other.cells),
         paired=paired_in_time,
         better=_better(found, measure.better),
     )
@@ -131,7 +131,8 @@ def _better(interval: Interval, side: str | None) -> bool | None:
     return (interval.low > 1) == (side == "higher")
 
 
-def _figure(interval: Interval, unit: str, tag: Tag, cells: tuple[str, ...]) -> Figure:
+def figure_of(interval: Interval, unit: str, tag: Tag, cells: tuple[str, ...]) -> Figure:
+    """An interval with what it is of."""
     return Figure(
         value=interval.value,
         low=interval.low,
