@@ -18,6 +18,7 @@ from deploy.render.engine_words import LISTENING, NAMED, Flags, flags_of
 from deploy.render.platform_files import Platform, platform_files
 from deploy.render.target import Rendered, Request
 from deploy.render.yaml_text import yaml_text
+from serving.config.arguments import counted
 from serving.facts.flags import Flag
 from serving.facts.load_flags import knowledge
 from serving.modes.disaggregated import Disaggregated
@@ -33,8 +34,6 @@ _SERVERS = (
     "--custom-histogram-buckets",
 )
 """Ray's own: it names the model, listens, ends, starts the ranks itself, and tells metrics in its own way."""
-_MULTIPLES = {"k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
-"""As vLLM's parser reads `8k` and `8K`; its Python takes numbers only."""
 _SIDE_CHANNEL = "VLLM_NIXL_SIDE_CHANNEL_"
 _CONNECTORS = ("nixl", "lmcache")
 """What Ray Serve LLM documents for prefill and decode apart."""
@@ -144,9 +143,9 @@ def _value(word: str, kind: str | None) -> Any:
     """A word as vLLM's parser would read it for a flag of that kind; None: a flag that is not known."""
     if kind == "text":
         return word
-    if kind == "size" and word[-1:] in _MULTIPLES:
-        return int(float(word[:-1]) * _MULTIPLES[word[-1]])
     try:
         return json.loads(word)
     except json.JSONDecodeError:
-        return word
+        # `8k`: vLLM's parser knows it, its Python takes numbers only.
+        number = counted(word) if kind == "size" else None
+        return word if number is None else number

@@ -40,6 +40,9 @@ OWNED: Mapping[str, str] = {
     "--config": "write its flags here, under engine.args",
     "--middleware": "the gateway is where requests are changed",
 }
+_COUNT = re.compile(r"(?P<number>\d+(\.\d+)?)(?P<times>[kKmMgGtT]?)")
+_TIMES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+_TIMES |= {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 _NAME = re.compile(r"[a-z0-9][A-Za-z0-9-]*(\.[\w.-]+)?")
 
 
@@ -97,6 +100,15 @@ def argument_flags(args: Mapping[str, Any]) -> Iterator[tuple[str, str, tuple[st
             yield key, flag, tuple(map(_word, value))
         else:
             yield key, flag, (str(value),)
+
+
+def counted(word: str) -> int | None:
+    """The count that vLLM's parser reads in a word: 8192, 8k (8,000), 8K (8,192); None: it is none.
+
+    Source: vllm 0.32.0 utils/argparse_utils.py human_readable_int.
+    """
+    found = _COUNT.fullmatch(word)
+    return int(float(found["number"]) * _TIMES[found["times"]]) if found else None
 
 
 def _word(item: Any) -> str:

@@ -6,11 +6,10 @@ engines: they are started, or not, by who asks.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from serving.config.arguments import argument_flags
+from serving.config.arguments import argument_flags, counted
 from serving.config.layout import default_kv_cache_bytes, ranks
 from serving.config.schema import Deployment
 from serving.errors import UsageError
@@ -31,8 +30,6 @@ from serving.planner.plan import Plan, make_plan
 from serving.planner.shape import ModelShape
 from serving.planner.weights import Ranks
 
-_COUNT = re.compile(r"(?P<number>\d+(\.\d+)?)(?P<times>[kKmM]?)")
-_TIMES = {"": 1, "k": 1000, "K": 1024, "m": 1000**2, "M": 1024**2}
 SIXTEEN_BITS = (("bfloat16",), ("float16",), ("half",))
 LEFT_OUT: Mapping[str, str] = {
     "--dtype": "weights and cache are planned in 16 bits an element",
@@ -241,7 +238,5 @@ def _left_out(flags: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]:
 
 
 def _flag(flags: Mapping[str, Sequence[str]], name: str) -> int | None:
-    """A count as vLLM reads it: 8192, 8k (8,000), 8K (8,192). Source: vllm 0.32.0 utils/argparse_utils.py."""
     words = flags.get(name)
-    found = _COUNT.fullmatch(words[0]) if words else None
-    return int(float(found["number"]) * _TIMES[found["times"]]) if found else None
+    return counted(words[0]) if words else None

@@ -60,6 +60,8 @@ def test_a_value_is_what_vllms_parser_would_make_of_its_word(tmp_path: Path) -> 
     cudagraph-capture-sizes: [4]
     compilation-config.mode: 3
     compilation-config.pass_config.fuse_norm_quant: false
+    profiler-config.torch_profiler_dir: /trace/think
+    profiler-config.max_iterations: 2K
     stream-interval: 2
     enforce-eager: false
 """
@@ -69,6 +71,7 @@ def test_a_value_is_what_vllms_parser_would_make_of_its_word(tmp_path: Path) -> 
     assert kwargs["max_num_scheduled_tokens"] == 8000
     assert kwargs["cudagraph_capture_sizes"] == [4]
     assert kwargs["compilation_config"] == {"mode": 3, "pass_config": {"fuse_norm_quant": False}}
+    assert kwargs["profiler_config"] == {"torch_profiler_dir": "/trace/think", "max_iterations": 2048}
     assert kwargs["stream_interval"] == 2
     assert kwargs["enforce_eager"] is False
 

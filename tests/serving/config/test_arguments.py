@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from serving.config.arguments import argument_flags, argument_problems, flag_of
+from serving.config.arguments import argument_flags, argument_problems, counted, flag_of
 
 
 @pytest.mark.parametrize(
@@ -48,6 +48,19 @@ def test_values_become_words_as_vllm_takes_them() -> None:
         ("--allowed-origins", ("a", "b")),
         ("--no-such-list", ("true", "false", "1", "0.5")),
     ]
+
+
+@pytest.mark.parametrize(
+    ("word", "count"),
+    [("8192", 8192), ("8k", 8000), ("8K", 8192), ("25.6k", 25600), ("2g", 2_000_000_000), ("1T", 1 << 40)],
+)
+def test_a_count_is_read_as_vllms_parser_reads_it(word: str, count: int) -> None:
+    assert counted(word) == count
+
+
+@pytest.mark.parametrize("word", ["think", "k", "auto", "-1", "8 k", "8kk", "1e3", ""])
+def test_a_word_that_only_ends_like_a_count_is_none(word: str) -> None:
+    assert counted(word) is None
 
 
 @pytest.mark.parametrize(
