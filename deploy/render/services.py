@@ -22,6 +22,7 @@ from deploy.render.places import (
     SCRATCH,
     TARGETS,
 )
+from serving.config.flags import SHUTDOWN_MARGIN_S
 from serving.config.schema import Deployment
 
 PROMETHEUS = "prom/prometheus:v3.5.0"
@@ -49,8 +50,8 @@ def engine(engine: ContainerEngine, deployment: Deployment, profile: str) -> dic
         "healthcheck": _python_check(
             ENGINE_PORT, "/health", start_s=math.ceil(deployment.engine.start_timeout)
         ),
-        # SIGTERM with requests in flight: vLLM lets them finish for --shutdown-timeout (drain + 10 s).
-        "stop_grace_period": f"{drain_s + 10 + STOP_MARGIN_S}s",
+        # SIGTERM with requests in flight: vLLM lets them finish for --shutdown-timeout.
+        "stop_grace_period": f"{drain_s + SHUTDOWN_MARGIN_S + STOP_MARGIN_S}s",
         **_guarded(read_only=False),
     }
     if not engine.devices and isinstance(deployment.engine.cores, int):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from serving.config.flags import SHUTDOWN_MARGIN_S
 from serving.config.schema import Deployment, GatewaySection
 
 TEAPOT = "/opt/teapot/.venv/bin/teapot"
@@ -15,8 +16,6 @@ TEAPOT = "/opt/teapot/.venv/bin/teapot"
 CONFIGURATION = "/etc/teapot"
 DATA = "/var/lib/teapot"
 STOP_MARGIN_S = 15
-ENGINE_MARGIN_S = 10
-"""Engines get so much longer than the gateway to let requests finish (serving/config/flags.py)."""
 _FIRST_FREE_PORT = 1024
 _SECTION = """\
 [Service]
@@ -55,7 +54,7 @@ def serving_unit(
 ) -> str:
     """`teapot serve`: gateway and engines of this machine. `after`: a unit that must run before."""
     gateway = deployment.gateway
-    stop_s = math.ceil(gateway.grace + gateway.drain_timeout) + ENGINE_MARGIN_S + STOP_MARGIN_S
+    stop_s = math.ceil(gateway.grace + gateway.drain_timeout) + SHUTDOWN_MARGIN_S + STOP_MARGIN_S
     wanted = f"Requires={after}\nAfter={after}\n" if after else ""
     environment = f"# Where vLLM finds the cluster.\nEnvironment=RAY_ADDRESS={ray}\n" if ray else ""
     name = f"{CONFIGURATION}/{deployment.name}.yaml"
