@@ -142,6 +142,16 @@ def metadata(name: str, part: str, *, named: str | None = None, **more: Any) -> 
     return {"name": named or f"{name}-{part}", "labels": labels | more.pop("labels", {}), **more}
 
 
+def spread(name: str, part: str) -> dict[str, Any]:
+    """The pods of a part on different nodes, as far as there are some."""
+    return {
+        "maxSkew": 1,
+        "topologyKey": "kubernetes.io/hostname",
+        "whenUnsatisfiable": "ScheduleAnyway",
+        "labelSelector": {"matchLabels": selector(name, part)},
+    }
+
+
 def disruption_budget(name: str, part: str) -> dict[str, Any]:
     """One pod at a time may be evicted; with one pod only, a node can still be drained."""
     return {

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from deploy.render.cluster import from_monitoring, from_pods, ingress_policy, metadata, selector
+from deploy.render.cluster import from_monitoring, from_pods, ingress_policy, metadata, selector, spread
 from deploy.render.edge import guarded, own_image, own_user
 from deploy.render.places import EXPORTER_PORT, SCRATCH
 from deploy.render.relay import CONFIG, RELAY_PORT, relay_config, relay_container
@@ -93,14 +93,8 @@ def _workers(request: Request) -> dict[str, Any]:
         "volumeMounts": [{"name": "scratch", "mountPath": SCRATCH}, {"name": "scratch", "mountPath": RUNS}],
         "securityContext": guarded(),
     }
-    spread = {
-        "maxSkew": 1,
-        "topologyKey": "kubernetes.io/hostname",
-        "whenUnsatisfiable": "ScheduleAnyway",
-        "labelSelector": {"matchLabels": selector(name, "load-worker")},
-    }
     pod = {
-        "topologySpreadConstraints": [spread],
+        "topologySpreadConstraints": [spread(name, "load-worker")],
         "containers": [container],
         "volumes": [{"name": "scratch", "emptyDir": {}}],
     }

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from deploy.render.cluster import (
@@ -20,6 +20,7 @@ from deploy.render.cluster import (
     ingress_policy,
     metadata,
     selector,
+    spread,
 )
 from deploy.render.mounted import left_out_of_gateway, said_of_gateway
 from deploy.render.places import ADMIN_PORT, PUBLIC_PORT, SCRATCH
@@ -43,9 +44,10 @@ USER = 10001
 def edge(request: Request, urls: Sequence[str], *, health: str | None = "/health") -> list[dict[str, Any]]:
     """All objects of a gateway in front of these base addresses (without /v1)."""
     name = request.deployment.name
+    config = _config(request, urls, health)
     return [
-        _config(request, urls, health),
-        _deployment(request, urls, health),
+        config,
+        _deployment(request, config["data"]),
         _service(name),
         disruption_budget(name, "gateway"),
         ingress_policy(
@@ -165,18 +167,11 @@ def _config(request: Request, urls: Sequence[str], health: str | None) -> dict[s
     }
 
 
-def _deployment(request: Request, urls: Sequence[str], health: str | None) -> dict[str, Any]:
+def _deployment(request: Request, config: Mapping[str, str]) -> dict[str, Any]:
     deployment = request.deployment
     name, labels = deployment.name, selector(deployment.name, "gateway")
-    config = _config(request, urls, health)["data"]
     # A changed ConfigMap alone would restart nothing.
     digest = hashlib.sha256(repr(sorted(config.items())).encode()).hexdigest()[:16]
-    spread = {
-        "maxSkew": 1,
-        "topologyKey": "kubernetes.io/hostname",
-        "whenUnsatisfiable": "ScheduleAnyway",
-        "labelSelector": {"matchLabels": labels},
-    }
     volumes: list[dict[str, Any]] = [
         {"name": "config", "configMap": {"name": f"{name}-gateway"}},
         {"name": "scratch", "emptyDir": {}},
@@ -189,7 +184,7 @@ def _deployment(request: Request, urls: Sequence[str], health: str | None) -> di
         "enableServiceLinks": False,
         "terminationGracePeriodSeconds": grace_s(deployment) + drain_s + STOP_MARGIN_S,
         "securityContext": own_user(),
-        "topologySpreadConstraints": [spread],
+        "topologySpreadConstraints": [spread(name, "gateway")],
         "containers": [_gateway(request), relay_container("config", "scratch")],
         "volumes": volumes,
     }
