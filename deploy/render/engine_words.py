@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from deploy.render.containers import ContainerEngine
+from serving.config.flags import joined
 
 Flags = tuple[tuple[str, tuple[str, ...]], ...]
 LISTENING = ("--host", "--port")
@@ -28,9 +29,5 @@ def flags_of(engine: ContainerEngine, *, without: Collection[str] = ()) -> Flags
 
 
 def words_of(flags: Iterable[tuple[str, tuple[str, ...]]]) -> list[str]:
-    """The flags as a command has them; a value that begins with a dash is tied to its flag."""
-    words: list[str] = []
-    for flag, values in flags:
-        tied = len(values) == 1 and values[0].startswith("-")
-        words += [f"{flag}={values[0]}"] if tied else [flag, *values]
-    return words
+    """The flags as a command has them."""
+    return [word for flag, values in flags for word in joined(flag, values)]

@@ -119,7 +119,7 @@ def engine_command(
     )
     argv = [placement.python, "-m", SERVER_MODULE]
     for item in given:
-        argv += _joined(item)
+        argv += joined(item.flag, item.words)
     flags = [
         Setting(item.flag, shlex.join(item.words) if item.words else None, item.source) for item in given
     ]
@@ -188,8 +188,8 @@ def _arguments(deployment: Deployment, document: Document) -> Iterator[_Given]:
         yield _Given(flag, words, _source(document, ("engine", "args", key)))
 
 
-def _joined(given: _Given) -> list[str]:
-    """A word that begins with a dash must be tied to its flag, or it is taken for another."""
-    if len(given.words) == 1 and given.words[0].startswith("-"):
-        return [f"{given.flag}={given.words[0]}"]
-    return [given.flag, *given.words]
+def joined(flag: str, words: Sequence[str]) -> list[str]:
+    """A flag as a command has it: a word that begins with a dash is tied to it, or is taken for another."""
+    if len(words) == 1 and words[0].startswith("-"):
+        return [f"{flag}={words[0]}"]
+    return [flag, *words]
