@@ -25,7 +25,6 @@ CELL_DONE = "cell-done"
 CELL_FAILED = "cell-failed"
 INTERRUPTED = "interrupted"
 OUT_OF_BUDGET = "out-of-budget"
-STOPPED = "stopped"
 DONE = "done"
 
 
