@@ -6,6 +6,7 @@ Owns: the sub-commands, whose rollout is meant, and the exit codes. Knows nothin
 from __future__ import annotations
 
 import argparse
+import os
 import time
 from pathlib import Path
 
@@ -99,6 +100,7 @@ def _follow(folder: Path, console: Console) -> None:
 def _ask(args: argparse.Namespace, console: Console) -> int:
     """Tell the process that carries it out; where there is none, be that process."""
     folder, admin = rollouts_of(_whose(args)), Admin(checked(args.admin))
+    unfinished(folder)  # Where there is none, no folder is made for its lock.
     try:
         with lock(folder), terminable():
             session = unfinished(folder)
@@ -132,9 +134,21 @@ def _whose(args: argparse.Namespace) -> str:
 
 
 def _held(folder: Path) -> bool:
-    """Whether a process carries a rollout out, by its lock's file: to try the lock could be in its way."""
+    """Whether a process carries a rollout out: the one that its lock's file names, with that file open.
+
+    To try the lock could be in its way, and the number alone may be another's by now, as after a reboot.
+    """
     try:
+        held = (folder / LOCK).stat()
         pid = int((folder / LOCK).read_text(encoding="ascii"))
+        open_files = list(Path(f"/proc/{pid}/fd").iterdir())
     except (OSError, ValueError):
         return False
-    return Path(f"/proc/{pid}").exists()
+    return any(_is(file, held) for file in open_files)
+
+
+def _is(file: Path, wanted: os.stat_result) -> bool:
+    try:
+        return os.path.samestat(file.stat(), wanted)
+    except OSError:
+        return False  # Closed since it was listed.

@@ -18,7 +18,7 @@ from fakes.rollouts import SECTION
 from deploy.cli import main
 from deploy.rollout.asking import waits
 from deploy.rollout.entries import begun, moved
-from deploy.rollout.journal import JOURNAL, Journal, folder_of, latest
+from deploy.rollout.journal import JOURNAL, LOCK, Journal, folder_of, latest, lock
 from deploy.rollout.machine import State
 from deploy.rollout.plan import Plan, Step
 
@@ -196,6 +196,21 @@ def test_what_is_no_address_is_wrong_usage_and_nothing_is_asked(
     assert not waits(folder)
 
 
+def test_a_lock_of_a_process_that_is_gone_is_nobodys_though_another_has_its_number(
+    home: EngineHome, told: Said
+) -> None:
+    folder = written(home, State(name="baking", since_s=101.0, step=0, window_s=102.0)).parent
+    with lock(folder):
+        assert main(["rollout", "status", "--deployment", "demo"]) == 0
+        assert "nobody is carrying it out" not in told.text()
+    assert (folder / LOCK).read_text() == str(os.getpid())
+    assert main(["rollout", "status", "--follow", "--deployment", "demo"]) == 0
+    assert "nobody is carrying it out" in told.text()
+
+
 def test_where_there_never_was_one_that_is_said(home: EngineHome, told: Said) -> None:
     assert main(["rollout", "status", "--deployment", "demo"]) == 1
     assert "there never was a rollout of it here" in told.text()
+    assert main(["rollout", "abort", "--deployment", "demo"]) == 1
+    assert "no rollout is going on" in told.text()
+    assert not folder_of(home.root, "demo").exists()
