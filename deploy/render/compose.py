@@ -51,7 +51,9 @@ def render_compose(request: Request) -> Rendered:
         "volumes": {name: {} for name in services.VOLUMES},
     }
     urls = [f"http://{engine.name}:{ENGINE_PORT}" for engine in gpu or cpu]
-    gateway = gateway_file(deployment, request.document, urls)
+    # Without keys it is published on the host's loopback only.
+    keys_file = None if deployment.gateway.keys_file is None else "keys.yaml"
+    gateway = gateway_file(deployment, request.document, urls, keys_file=keys_file)
     files = {
         "docker-compose.yml": _HEADER.format(source=request.source, locust=LOCUST_PORT) + yaml_text(document),
         f"{FOLDER}/gateway.yaml": _made(request) + yaml_text(gateway),

@@ -22,12 +22,11 @@ from deploy.render.cluster import (
     selector,
     spread,
 )
-from deploy.render.mounted import left_out_of_gateway, said_of_gateway
+from deploy.render.mounted import gateway_file, left_out_of_gateway
 from deploy.render.places import ADMIN_PORT, PUBLIC_PORT, SCRATCH
 from deploy.render.relay import RELAY_PORT, relay_config, relay_container
 from deploy.render.target import Request
 from deploy.render.yaml_text import yaml_text
-from serving.config.revisions import own_revision
 from serving.config.schema import Deployment
 
 VERSION = "0.1.0"
@@ -89,18 +88,10 @@ def anonymous(deployment: Deployment) -> bool:
 def edge_file(request: Request, urls: Sequence[str], health: str | None) -> dict[str, Any]:
     """The gateway's deployment file: the file's own words, with a cluster's addresses and places."""
     deployment = request.deployment
-    section = {"host": "0.0.0.0", "port": PUBLIC_PORT, "admin_port": ADMIN_PORT}
-    section |= {"allow_anonymous": True} if anonymous(deployment) else {"keys_file": f"{KEYS}/keys.yaml"}
-    section |= said_of_gateway(request.document) | {"grace": f"{grace_s(deployment)}s"}
-    revision: dict[str, Any] = {"name": own_revision(deployment), "urls": [f"{url}/v1" for url in urls]}
-    document = {
-        "name": deployment.name,
-        "revisions": [revision | ({"health": health} if health else {})],
-        "gateway": section,
-        "slo": request.document.data.get("slo") or {},
-        "prometheus": {"enabled": False},
-    }
-    return {key: value for key, value in document.items() if value != {}}
+    keys_file = None if anonymous(deployment) else f"{KEYS}/keys.yaml"
+    found = gateway_file(deployment, request.document, urls, keys_file=keys_file, health=health)
+    found["gateway"]["grace"] = f"{grace_s(deployment)}s"
+    return found
 
 
 def grace_s(deployment: Deployment) -> int:

@@ -6,7 +6,6 @@ Owns: what they say. Knows nothing about services.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from decimal import Decimal
 from typing import Any
 
 from deploy.render.places import ADMIN_PORT, DCGM_PORT, PROMETHEUS_PORT, PUBLIC_PORT, TARGETS
@@ -19,7 +18,7 @@ _PLACED = ("host", "port", "admin_host", "admin_port", "keys_file", "allow_anony
 """Keys of the gateway that a container's own addresses, mounts and packages decide."""
 
 
-def said_of_gateway(document: Document) -> dict[str, Any]:
+def _said_of_gateway(document: Document) -> dict[str, Any]:
     """All else that a deployment file says of its gateway, in its own words: limits, routing, times."""
     written = document.data.get("gateway") or {}
     return {key: value for key, value in written.items() if key not in _PLACED}
@@ -35,35 +34,29 @@ def left_out_of_gateway(deployment: Deployment) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _seconds(value: float) -> str:
-    """A duration as a deployment file has it: to the last digit, and without an exponent."""
-    return f"{Decimal(repr(value)).normalize():f}s"
+def gateway_file(
+    deployment: Deployment,
+    document: Document,
+    urls: Sequence[str],
+    *,
+    keys_file: str | None,
+    health: str | None = "/health",
+) -> dict[str, Any]:
+    """What a gateway in a container serves: these base addresses (without /v1), in the file's own words.
 
-
-def gateway_file(deployment: Deployment, document: Document, urls: Sequence[str]) -> dict[str, Any]:
-    """What the gateway's container serves: the engines as a revision that others run."""
-    gateway = deployment.gateway
+    `keys_file`: where the container has it; None: requests need no keys.
+    """
     section: dict[str, Any] = {"host": "0.0.0.0", "port": PUBLIC_PORT, "admin_port": ADMIN_PORT}
-    section |= {"drain_timeout": _seconds(gateway.drain_timeout), "grace": _seconds(gateway.grace)}
-    if gateway.keys_file is None:
-        section["allow_anonymous"] = True  # published on the host's loopback only
-    else:
-        section["keys_file"] = "keys.yaml"
-    section |= said_of_gateway(document)
-    slo = deployment.slo
-    objectives = {"ttft": slo.ttft, "tpot": slo.tpot, "e2e": slo.e2e}
-    return {
+    section |= {"keys_file": keys_file} if keys_file else {"allow_anonymous": True}
+    revision: dict[str, Any] = {"name": own_revision(deployment), "urls": [f"{url}/v1" for url in urls]}
+    found = {
         "name": deployment.name,
-        "revisions": [
-            {"name": own_revision(deployment), "urls": [f"{url}/v1" for url in urls], "health": "/health"}
-        ],
-        "gateway": section,
-        "slo": {
-            **{name: _seconds(value) for name, value in objectives.items() if value is not None},
-            "target": slo.target, "availability": slo.availability,
-        },
+        "revisions": [revision | ({"health": health} if health else {})],
+        "gateway": section | _said_of_gateway(document),
+        "slo": document.data.get("slo") or {},
         "prometheus": {"enabled": False},
-    }  # fmt: skip
+    }
+    return {key: value for key, value in found.items() if value != {}}
 
 
 def scrape_file(deployment: Deployment, urls: Sequence[str]) -> dict[str, Any]:
