@@ -83,7 +83,9 @@ def other_tools() -> str:
         "<h2>The same numbers in other tools</h2>"
         '<p class="soft">Read from the sources of these versions.'
         " Nothing after a name: the same definition.</p>"
-        + table(("here", *TOOLS), rows, label="Names in other tools", text_from=1, css="names")
+        + table(
+            ("here", *TOOLS), rows, label="Names in other tools", text=range(1, 1 + len(TOOLS)), css="names"
+        )
     )
 
 

@@ -6,7 +6,7 @@ Owns: their HTML. Knows nothing about charts. Every text from outside passes `ht
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -159,7 +159,7 @@ def errors(summary: Mapping[str, Any]) -> str:
     if not summary["errors"]:
         return ""
     rows = [[str(error["count"]), f"<code>{escape(error['text'])}</code>"] for error in summary["errors"]]
-    return "<h2>Errors</h2>" + table(("count", "text"), rows, label="Errors", text_from=1)
+    return "<h2>Errors</h2>" + table(("count", "text"), rows, label="Errors", text={1})
 
 
 def notes(summary: Mapping[str, Any]) -> str:
@@ -171,9 +171,7 @@ def notes(summary: Mapping[str, Any]) -> str:
 def pairs(title: str, values: Mapping[str, Any]) -> str:
     """A heading and a table of names and values, nested names joined by dots, unknown ones left out."""
     rows = [[escape(name), f"<code>{escape(value)}</code>"] for name, value in _flat(values)]
-    return (
-        f"<h2>{escape(title)}</h2>" + table((), rows, label=title, text_from=1, css="pairs") if rows else ""
-    )
+    return f"<h2>{escape(title)}</h2>" + table((), rows, label=title, text={1}, css="pairs") if rows else ""
 
 
 def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, str]]:
@@ -208,16 +206,16 @@ def table(
     rows: Iterable[Sequence[str]],
     *,
     label: str,
-    text_from: int | None = None,
+    text: Container[int] = (),
     css: str = "",
 ) -> str:
     """A table that scrolls sideways where it is too wide. Cells are HTML; columns and label are text.
 
-    Cells from `text_from` on are words, which wrap, and not numbers.
+    Cells of the columns in `text` are words, which wrap, and not numbers.
     """
 
     def css_of(index: int) -> str:
-        return ' class="text"' if text_from is not None and index >= text_from else ""
+        return ' class="text"' if index in text else ""
 
     head = "".join(f'<th scope="col"{css_of(i)}>{escape(column)}</th>' for i, column in enumerate(columns))
     body = []

@@ -13,6 +13,7 @@ from deploy.study.report.catalogue import LONG, Footprint
 from deploy.study.report.chart import Chart, Drawn
 from deploy.study.report.look import LOOK, SCRIPT
 from deploy.study.report.view import View
+from loadgen.report.sections import table
 from loadgen.report.style import STYLE
 
 CHARTS: tuple[Chart, ...] = (
@@ -118,7 +119,7 @@ def figure(name: str, title: str, definition: str, drawn: Drawn) -> str:
         f'<button type="button" class="what" aria-describedby="{name}-definition">definition</button></h3>'
         f'<p class="definition" role="tooltip" id="{name}-definition">{escape(definition)}</p>'
         f"{drawn.body}{caption}<details><summary>the numbers</summary>"
-        f"{sections.table(drawn.head, cells)}</details></figure>"
+        f"{table(drawn.head, cells, label=title)}</details></figure>"
     )
 
 

@@ -1,12 +1,12 @@
 """The parts of a study's page around its charts: words, arms, what is missing, all figures, how it was run.
 
-Owns: these tables. Knows nothing about charts.
+Owns: what is in these tables. Knows nothing about charts.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from html import escape
 from typing import Any
 
@@ -15,28 +15,9 @@ from deploy.study.report.figures import amount, interval, seconds
 from deploy.study.report.view import View
 from deploy.study.results import ArmResult, Summary
 from deploy.study.words import UNDECIDED
+from loadgen.report.sections import table
 
 _SIDE = {True: "in effect", False: "not in effect", None: "not proven"}
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, text: frozenset[int] = frozenset()) -> str:
-    """A table that scrolls by itself where it is wide; columns in `text` wrap, and cells are HTML."""
-    first = "".join(f'<th scope="col"{_text(at, text)}>{escape(word)}</th>' for at, word in enumerate(head))
-    body = "".join(
-        "<tr>"
-        + "".join(
-            f'<th scope="row">{cell}</th>' if at == 0 else f"<td{_text(at, text)}>{cell}</td>"
-            for at, cell in enumerate(row)
-        )
-        + "</tr>"
-        for row in rows
-    )
-    inside = f"<table><thead><tr>{first}</tr></thead><tbody>{body}</tbody></table>"
-    return f'<div class="wide" tabindex="0" role="region" aria-label="table">{inside}</div>'
-
-
-def _text(at: int, text: frozenset[int]) -> str:
-    return ' class="text"' if at in text else ""
 
 
 def words(summary: Summary) -> str:
@@ -67,8 +48,8 @@ def arms(view: View) -> str:
             fragment = f"on {escape(arm.on)}: {fragment}"
         control = " (control)" if arm.name == view.design.control else ""
         rows.append((escape(arm.name + control), escape(arm.model), fragment, *_became(result)))
-    text = frozenset({1, 2, 3, 4})
-    return table(("arm", "model", "what it changes", "state", "modes", "cells"), rows, text=text)
+    head = ("arm", "model", "what it changes", "state", "modes", "cells")
+    return table(head, rows, label="Arms", text={1, 2, 3, 4})
 
 
 def _became(result: ArmResult | None) -> tuple[str, str, str]:
@@ -106,7 +87,7 @@ def missing(summary: Summary) -> str:
         )
         for row in summary.missing
     ]
-    return table(("what", "kind", "arm", "why"), rows, text=frozenset({1, 2, 3}))
+    return table(("what", "kind", "arm", "why"), rows, label="Missing", text={1, 2, 3})
 
 
 def figures(summary: Summary) -> str:
@@ -126,7 +107,7 @@ def figures(summary: Summary) -> str:
         if row.measure in BY_NAME
     ]
     head = ("arm", "workload", "measure", "value", "95 % interval", "n", "tag", "from")
-    shown = table(head, rows, text=frozenset({7}))
+    shown = table(head, rows, label="All figures", text={7})
     return f"<details><summary>All {len(rows)} figures</summary>{shown}</details>"
 
 
@@ -169,7 +150,7 @@ def manifest(view: View) -> str:
         },
     }
     return (
-        f'<div class="pairs">{table(("fact", "value"), rows, text=frozenset({1}))}</div>'
+        f'<div class="pairs">{table(("fact", "value"), rows, label="How it was run", text={1})}</div>'
         f'<p class="soft">Order of the starts, drawn under the seed: {escape(order)}</p>'
         + "".join(_document(name, document) for name, document in documents.items())
     )
