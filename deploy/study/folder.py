@@ -5,9 +5,12 @@ Owns: the names and places of the files. Knows nothing about what the numbers me
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
@@ -79,6 +82,20 @@ class StudyFolder:
         except OSError as error:
             what = f"cannot write the folder: {error.strerror or error}"
             raise Failed(what, where=str(self.path), fix="give another --out") from error
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep others from running it, as long as this process lives. Raises: Failed where one does."""
+        descriptor = os.open(self.path / "study.json", os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                fix = "wait until it ends, or end it by Ctrl-C there"
+                raise Failed("another process runs this study", where=str(self.path), fix=fix) from error
+            yield
+        finally:
+            os.close(descriptor)
 
     def design(self) -> Design:
         """study.json. Raises: UsageError if there is none that can be read."""

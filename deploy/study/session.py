@@ -78,8 +78,13 @@ class Session:
         """Run what is not done, and conclude; the exit code is 0, 3 (something is missing or not valid) or a
         signal's.
 
-        Raises: Failed where the disk takes no more; the summary is then of what there is, if it has room.
+        Raises: Failed where another process runs it, or the disk takes no more; the summary is then of what
+        there is, if it has room.
         """
+        with folder.held():
+            return self._run(folder, made)
+
+    def _run(self, folder: StudyFolder, made: Made) -> tuple[int, Summary]:
         runner = Runner(
             study=self.study,
             design=made.design,

@@ -120,3 +120,14 @@ def test_a_summary_that_cannot_be_written_is_told(tmp_path, folder):
     (folder.path / "summary.json").mkdir()
     with pytest.raises(Failed, match=r"summary\.json: cannot be written: .*; free space"):
         folder.write_summary(summary)
+
+
+def test_a_folder_is_held_by_one_until_it_lets_go(tmp_path, folder):
+    folder.create(made(tmp_path)[1].design)
+    with folder.held():
+        with pytest.raises(Failed, match="another process runs this study"), folder.held():
+            pytest.fail("both have it")
+        with pytest.raises(Failed, match="another process runs this study"), folder.held():
+            pytest.fail("the first lost it")
+    with folder.held():
+        pass

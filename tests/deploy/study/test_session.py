@@ -113,3 +113,18 @@ def test_a_full_disk_is_told_also_where_there_is_no_room_for_the_summary(tmp_pat
         Failed, match=r"the disk takes no more: No space left on device; make room .* --resume"
     ):
         one.run(*one.begin(tmp_path / "out"))
+
+
+def test_a_study_that_is_being_run_is_not_gone_on_with_by_another(tmp_path):
+    one = session(tmp_path)
+    folder, _ = one.begin(tmp_path / "out")
+    again = session(tmp_path)
+    with (
+        folder.held(),
+        pytest.raises(Failed, match="out: another process runs this study; wait until it ends"),
+    ):
+        again.run(*again.resume(tmp_path / "out"))
+    assert isinstance(again.world, ScriptedWorld)
+    assert again.world.said == []
+    assert [path.name for path in folder.path.iterdir()] == ["study.json"]
+    assert again.run(*again.resume(tmp_path / "out"))[0] == 0
