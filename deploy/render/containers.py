@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from deploy.render.contexts import startable
 from deploy.render.target import Request
-from serving.config.flags import EngineCommand, Placement, engine_command, engine_context, engine_contexts
-from serving.config.layout import engine_slots, ranks
-from serving.config.startup import startup_problems
-from serving.errors import UsageError
+from serving.config.flags import EngineCommand, Placement, engine_command
+from serving.config.layout import ranks
 from serving.modes.mode import Device, Role
 
 ENGINE_PORT = 8000
@@ -59,15 +58,9 @@ class ContainerEngine:
 def container_engines(request: Request, device: Device) -> tuple[ContainerEngine, ...]:
     """The engines of a deployment on one kind of device. Raises: UsageError with what cannot be started."""
     deployment, document = request.deployment, request.document
-    shared = engine_context(deployment, device=device, version=VERSIONS[device], model=request.model)
-    slots = engine_slots(deployment, None, device=device)
-    contexts = engine_contexts(shared, slots)
-    wrong = [p.problem for p in startup_problems(deployment, document, *contexts) if p.severity != "warning"]
-    if wrong:
-        raise UsageError.of(wrong)
     each = ranks(deployment)
     found = []
-    for number, context in enumerate(contexts):
+    for number, context in enumerate(startable(request, device, VERSIONS[device])):
         placement = Placement(
             python="python3",
             port=ENGINE_PORT,

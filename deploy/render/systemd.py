@@ -10,19 +10,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from deploy.render.carried import secrets_note
+from deploy.render.contexts import startable
 from deploy.render.node_scripts import Parts, node_script, quoted, ray_address, ray_script
 from deploy.render.target import Rendered, Request
 from deploy.render.units import CONFIGURATION, node_unit, ray_unit, serving_unit
 from deploy.render.yaml_text import yaml_text
-from serving.config.flags import EngineCommand, Placement, engine_command, engine_context, engine_contexts
-from serving.config.layout import engine_slots
+from serving.config.flags import EngineCommand, Placement, engine_command
 from serving.config.revisions import own_revision
 from serving.config.schema import Deployment
-from serving.config.startup import startup_problems
 from serving.engine.embedded import EMBEDDED
 from serving.engine.folders import DataFolder
 from serving.engine.recipes import Recipe, recipe_of
-from serving.errors import UsageError
 from serving.modes.lora import Lora
 from serving.modes.mode import Device
 from serving.modes.nodes import HOST_IP
@@ -84,11 +82,7 @@ def _parts(request: Request, made: str) -> tuple[Parts, EngineCommand, str]:
 def _command(request: Request, device: Device, recipe: Recipe, model: str) -> EngineCommand:
     """The engine's command as `teapot serve` works it out for the first machine. Raises: UsageError."""
     deployment, document = request.deployment, request.document
-    shared = engine_context(deployment, device=device, version=recipe.version, model=request.model)
-    contexts = engine_contexts(shared, engine_slots(deployment, None, device=device))
-    wrong = [p.problem for p in startup_problems(deployment, document, *contexts) if p.severity != "warning"]
-    if wrong:
-        raise UsageError.of(wrong)
+    first = startable(request, device, recipe.version)[0]
     folders = DataFolder(Path(DATA_VARIABLE)).engine_environment({}, Path(DATA_VARIABLE))
     placement = Placement(
         python="python3",
@@ -98,7 +92,7 @@ def _command(request: Request, device: Device, recipe: Recipe, model: str) -> En
         offline=_embedded(request),
         environment={**folders, **recipe.environment},
     )
-    return engine_command(deployment, document, placement, contexts[0])
+    return engine_command(deployment, document, placement, first)
 
 
 def _embedded(request: Request) -> bool:
