@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from deploy.diagnose.evidence import Evidence, StepFloor
 from serving.planner.plan import Plan, speed
 from serving.planner.roofline import decode_floor
+from serving.planner.speculation import measured_tokens
 
 KV_TOKENS = "kv_tokens"
 USERS = "users"
@@ -76,12 +77,12 @@ def drafted(
     """TPOT with `then` drafted tokens a step in place of `now` (0: none), by shares of drafts whose token at
     each position was accepted.
 
-    Formula: E * step / E' * step', with E = 1 + the shares' sum (docs/planner.md). A look-up costs nothing.
+    Formula: E * step / E' * step', with E the tokens of a step (docs/planner.md). A look-up costs nothing.
     """
     floor, other = step_floor(plan, evidence, tokens=now + 1), step_floor(plan, evidence, tokens=then + 1)
     if floor is None or other is None or not evidence.tpot_s:
         return None
-    made, makes = 1 + sum(accepted[:now]), 1 + sum(accepted[:then])
+    made, makes = measured_tokens(accepted[:now]), measured_tokens(accepted[:then])
     steps = _step_ratios(evidence.tpot_s * made, floor, other)
     ratios = sorted(makes / made / step for step in steps)
     how = (

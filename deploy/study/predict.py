@@ -13,6 +13,7 @@ from deploy.study.results import Figure, Prediction, Ratio, Row, Tag
 from deploy.study.rows import Arm, Design, Floors
 from deploy.study.statistics import Interval, paired, ratio
 from deploy.study.summarize import Values, figure_of
+from serving.planner.speculation import speedup
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +82,13 @@ def speculation(found: Found, arm: Arm, over: Arm, workload: str | None) -> Said
     tokens = found.row(arm.name, workload, "tokens_per_pass")
     if mine is None or other is None or mine.checked_s is None or over.drafted_tokens or tokens is None:
         return None
-    k = arm.drafted_tokens
-    step = k * (mine.draft_s or 0.0) + mine.checked_s
+    k, draft_s = arm.drafted_tokens, mine.draft_s or 0.0
+    times = speedup(tokens, k, alone_s=other.decode_s, checked_s=mine.checked_s, draft_s=draft_s)
     said = (
         f"E t(B,1) / (k t_draft + t(B,k+1)): {tokens:.2f} x {_ms(other.decode_s)}"
-        f" / ({k} x {_ms(mine.draft_s or 0.0)} + {_ms(mine.checked_s)}), batch {mine.batch}"
+        f" / ({k} x {_ms(draft_s)} + {_ms(mine.checked_s)}), batch {mine.batch}"
     )
-    return Said("tokens_per_s_per_user", tokens * other.decode_s / step, said, "calibrated")
+    return Said("tokens_per_s_per_user", times, said, "calibrated")
 
 
 def prefix(found: Found, arm: Arm, over: Arm, workload: str | None) -> Said | None:

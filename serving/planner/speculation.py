@@ -59,17 +59,23 @@ def acceptance_ratio(tokens_per_step: float, tokens: int) -> float:
     return (tokens_per_step - 1) / tokens
 
 
+def speedup(
+    tokens_per_step: float, tokens: int, *, alone_s: float, checked_s: float, draft_s: float
+) -> float:
+    """The speed-up of steps with `tokens` drafts: E * t(B, 1) / (k * t_draft(B) + t(B, k + 1))."""
+    return tokens_per_step * alone_s / (tokens * draft_s + checked_s)
+
+
 def gain(speed: Speed, drafting: Drafting, *, batch: int, context: int) -> Gain:
     """The speed-up of one step, by floors.
 
-    Formula: E * t(B, 1) / (k * t_draft(B) + t(B, k + 1)); the step with drafts reads the experts of B * (k +
-    1) tokens, and may meet the compute roof.
+    The step with drafts reads the experts of B * (k + 1) tokens, and may meet the compute roof.
     """
     made = _tokens(drafting)
     alone = decode_floor(speed, batch=batch, context=context).seconds
     checked = decode_floor(speed, batch=batch, context=context, tokens_each=drafting.tokens + 1).seconds
     draft = decode_floor(drafting.draft, batch=batch, context=context).seconds if drafting.draft else 0.0
-    return Gain(batch, made, made * alone / (drafting.tokens * draft + checked))
+    return Gain(batch, made, speedup(made, drafting.tokens, alone_s=alone, checked_s=checked, draft_s=draft))
 
 
 def loss_from(speed: Speed, drafting: Drafting, *, context: int) -> int | None:
