@@ -43,21 +43,21 @@ def engine_slots(
     has_channel = deployment.mode(Disaggregated) is not None
     shared = len(roles) > 1 and not _placed_by_ray(deployment)
     slots = []
-    beside = device != "cpu" and free is not None
     for number, (role, index) in enumerate(roles):
         middle = "" if role == "any" else f"{role}-"
         port = ports[number] if ports else FIRST_SIDE_CHANNEL_PORT + SIDE_CHANNEL_STEP * number
+        first = number * size
+        if free is not None and device != "cpu":
+            devices = tuple(free[first : first + size])
+        else:
+            devices = _devices(machine, device, first, size) if shared else ()
         slots.append(
             EngineSlot(
                 name=f"{deployment.name}-{middle}{index}",
                 role=role,
                 index=index,
                 cores=cores[number],
-                devices=tuple((free or ())[number * size : (number + 1) * size])
-                if beside
-                else _devices(machine, device, number * size, size)
-                if shared
-                else (),
+                devices=devices,
                 side_channel_port=port if has_channel else None,
             )
         )
