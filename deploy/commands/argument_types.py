@@ -11,7 +11,7 @@ import argparse
 
 def count(text: str) -> int:
     """A whole number from 1. Raises: ArgumentTypeError."""
-    if not text.isdecimal() or int(text) < 1:
+    if not text.isascii() or not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"'{text}' is no whole number from 1")
     return int(text)
 

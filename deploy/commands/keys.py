@@ -10,6 +10,7 @@ import re
 import secrets
 from pathlib import Path
 
+from deploy.commands.argument_types import count
 from serving.console import Console
 from serving.engine.locks import file_lock
 from serving.errors import EXIT_OK, UsageError
@@ -24,8 +25,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     add = actions.add_parser("add", help="make a key and print it: once, for only its hash is kept")
     add.add_argument("name", metavar="NAME", help="whose key it is, as logs will say")
-    add.add_argument("--requests-per-minute", type=_count, metavar="N", help="default: no limit")
-    add.add_argument("--tokens-per-minute", type=_count, metavar="N", help="default: no limit")
+    add.add_argument("--requests-per-minute", type=count, metavar="N", help="default: no limit")
+    add.add_argument("--tokens-per-minute", type=count, metavar="N", help="default: no limit")
     listing = actions.add_parser("list", help="names, ids and limits; never a key")
     remove = actions.add_parser("remove", help="a running gateway refuses the key a second later")
     remove.add_argument("name", metavar="NAME")
@@ -110,9 +111,3 @@ def _row(entry: KeyEntry) -> dict[str, str | int | None]:
 
 def _limit(rate: int | None, unit: str) -> str:
     return f"any number of {unit}" if rate is None else f"{rate} {unit}/min"
-
-
-def _count(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number above 0")
-    return int(text)

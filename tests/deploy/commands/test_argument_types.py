@@ -19,6 +19,7 @@ def test_numbers_and_times_are_read() -> None:
     ("read", "text", "told"),
     [
         (count, "0", "'0' is no whole number from 1"),
+        (count, "٣", "'٣' is no whole number from 1"),
         (count, "1.5", "'1.5' is no whole number from 1"),
         (positive, "-1", "'-1' is no number above 0"),
         (positive, "inf", "'inf' is no number above 0"),
