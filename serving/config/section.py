@@ -11,4 +11,4 @@ from pydantic import BaseModel, ConfigDict
 class Section(BaseModel):
     """Base of every section: unknown keys are errors, types are not coerced, values are frozen."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)

@@ -47,7 +47,7 @@ class Handover:
 class ConnectorChoice(BaseModel):
     """Which KV connector moves the cache from the prefilling to the decoding engines."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
     kind: str = Field(description=f"one of {', '.join(CONNECTORS)}")
     load_failure: Literal["fail", "recompute"] | None = Field(

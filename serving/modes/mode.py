@@ -181,7 +181,7 @@ class Mode(BaseModel):
     A new mode is one file with one subclass, and one line in `serving.modes.MODES`.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
     summary: ClassVar[str]
     """One line for `teapot modes`."""
