@@ -10,13 +10,13 @@ import json
 import tomllib
 from collections.abc import Mapping
 from functools import cache
-from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from serving.facts.flags import EngineFlags, Knowledge, Removed
 
-FOLDER = resources.files(__package__) / "flags"
+FOLDER = Path(__file__).parent / "flags"
 
 
 @cache
