@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from deploy.study.reading import Study
     from deploy.study.results import Summary
 
+_CODES = (
+    "Exit codes: 0; 1 it failed; 2 a wrong file; 3 something that was to be measured is missing, or a load"
+    " is not valid"
+)
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
@@ -27,7 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "run",
         help="run a study file, or what is not done of it",
         description="Run a study file: engines up one after another, modes proven, loads sent, a summary and"
-        " a page. Ctrl-C ends it in order; --resume goes on.",
+        f" a page. Ctrl-C ends it in order; --resume goes on. {_CODES}; 130 and 143 after a signal.",
     )
     run.add_argument("file", metavar="FILE", help="the study file (see deploy/studies and docs/study.md)")
     run.add_argument(
@@ -48,7 +53,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     report = actions.add_parser(
         "report",
         help="summarize and draw a study's folder again",
-        description="Derive summary.json and report.html anew from what the folder holds.",
+        description="Derive summary.json and report.html anew from what the folder holds, also where the"
+        f" study still runs or was broken off. {_CODES}.",
     )
     report.add_argument("folder", type=Path, metavar="DIR", help="a study's folder")
 
@@ -133,7 +139,7 @@ def _report(args: argparse.Namespace, console: Console) -> int:
     summary = conclude(folder)
     write_report(folder)
     _show(summary, folder, console)
-    return EXIT_OK
+    return summary.exit_code
 
 
 def _show(summary: Summary, folder: StudyFolder, console: Console) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import pairwise
 from typing import Any
@@ -18,8 +18,7 @@ from deploy.study.journal import Journal
 from deploy.study.measures import Seen
 from deploy.study.predict import Found, predictions
 from deploy.study.quality_compare import compare
-from deploy.study.quality_record import QualityRecord
-from deploy.study.results import Summary
+from deploy.study.results import Missing, Summary
 from deploy.study.rows import QUALITIES, QUALITY, CellRow, Design, StartRow
 from deploy.study.summarize import arms_of, missing_of, ratios_of, rows_of, values_of
 from deploy.study.words import words
@@ -42,7 +41,7 @@ def summarize_folder(folder: StudyFolder) -> Summary:
     seen = list(_seen(folder, design, starts, cells))
     values = values_of(design, starts, seen)
     rows, ratios = rows_of(values), ratios_of(design, values)
-    quality, trouble = _quality(folder, design, cells)
+    quality = _quality(folder, design, cells)
     summary = Summary(
         name=design.name,
         title=design.title,
@@ -55,9 +54,9 @@ def summarize_folder(folder: StudyFolder) -> Summary:
         rows=rows,
         ratios=ratios,
         predictions=predictions(Found(design, values, rows, ratios)),
-        missing=tuple(missing_of(design, starts, cells)),
-        quality=quality,
-        notes=(*_notes(design), *trouble),
+        missing=(*missing_of(design, starts, cells), *quality.missing),
+        quality=quality.verdicts,
+        notes=(*_notes(design), *quality.notes),
         doubts=tuple(_doubts(cells)),
         cost=_cost(folder, design, starts, cells),
         versions=design.versions,
@@ -95,31 +94,38 @@ def _all_tried(design: Design, starts: Sequence[StartRow], cells: Sequence[CellR
     return all(cell.id in tried or cell.start in failed for cell in design.cells)
 
 
-def _quality(
-    folder: StudyFolder, design: Design, cells: Sequence[CellRow]
-) -> tuple[tuple[Mapping[str, Any], ...], list[str]]:
-    """Each arm's verdict against the control, and what kept one from being reached."""
-    records: dict[tuple[str, str], QualityRecord] = {}
-    for row in cells:
-        asked = row.workload in QUALITIES and row.state == "done"
-        told = folder.quality(row) if asked else None
-        if told is not None:
-            records[row.arm, row.workload] = QualityRecord.from_json(told)
+@dataclass(frozen=True, slots=True)
+class _Quality:
+    """What the quality records of a folder came to."""
+
+    verdicts: tuple[Mapping[str, Any], ...] = ()
+    """One an arm, against the control."""
+    notes: tuple[str, ...] = ()
+    missing: tuple[Missing, ...] = ()
+    """Records that cannot be held against the control's."""
+
+
+def _quality(folder: StudyFolder, design: Design, cells: Sequence[CellRow]) -> _Quality:
+    asked = [row for row in cells if row.workload in QUALITIES and row.state == "done"]
+    records = {(row.arm, row.workload): (row, told) for row in asked if (told := folder.quality(row))}
     control, again = (records.get((design.control, name)) for name in QUALITIES)
     if control is None or again is None:
-        return (), ["quality was not compared: the control was not asked twice"] if records else []
-    found, trouble = [], []
+        note = "quality was not compared: the control was not asked twice"
+        return _Quality(notes=(note,) if records else ())
+    verdicts, missing = [], []
     for arm in design.arms:
-        record = again if arm.name == design.control else records.get((arm.name, QUALITY))
-        if record is None:
+        mine = again if arm.name == design.control else records.get((arm.name, QUALITY))
+        if mine is None:
             continue
+        row, record = mine
         try:
-            verdict = compare(record, control, again).to_json()
+            verdict = compare(record, control[1], again[1]).to_json()
         except TeapotError as error:
-            trouble.append(f"the quality of {arm.name} was not compared: {error}")
+            reason = f"its quality was not compared: {error}"
+            missing.append(Missing(what="cell", id=row.cell, arm=arm.name, reason=reason))
             continue
-        found.append({**verdict, "against": verdict["arm"], "arm": arm.name, "block": 1})
-    return tuple(found), trouble
+        verdicts.append({**verdict, "against": verdict["arm"], "arm": arm.name, "block": 1})
+    return _Quality(tuple(verdicts), missing=tuple(missing))
 
 
 def _notes(design: Design) -> Iterator[str]:

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
+from deploy.study.quality_record import QualityRecord
 from deploy.study.results import Summary
 from deploy.study.rows import CellRow, Design, PlannedCell, PlannedStart, StartRow
 from loadgen.run_folder import PART, RunFolder, write_whole
@@ -128,10 +129,12 @@ class StudyFolder:
         run = self.load(cell)
         return run.summary() if (run.path / "summary.json").exists() else None
 
-    def quality(self, cell: PlannedCell | CellRow) -> Mapping[str, Any] | None:
+    def quality(self, cell: PlannedCell | CellRow) -> QualityRecord | None:
         """The quality record of a cell; None where it has none. Raises: UsageError."""
         file = self.cell_folder(cell) / "quality.json"
-        return self._read(file, dict[str, Any]) if file.exists() else None
+        if not file.exists():
+            return None
+        return QualityRecord.from_json(self._read(file, dict[str, Any]), str(file))
 
     def set_aside(self, cell: PlannedCell) -> None:
         """Move what a broken-off cell left out of the way of its second try."""

@@ -24,6 +24,8 @@ START_DOWN = "start-down"
 CELL_DONE = "cell-done"
 CELL_FAILED = "cell-failed"
 INTERRUPTED = "interrupted"
+STOPPED = "stopped"
+"""By a disk."""
 OUT_OF_BUDGET = "out-of-budget"
 DONE = "done"
 

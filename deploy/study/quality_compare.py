@@ -162,7 +162,7 @@ def in_words(estimate: Estimate) -> str:
 
 def _comparable(record: QualityRecord, control: QualityRecord) -> None:
     fix = "measure both with the same version of teapot, the same text and models of one tokenizer"
-    if record.plan_sha256 != control.plan_sha256:
+    if _asked(record) != _asked(control):
         raise InvalidMeasurement("the quality records come from different texts or settings", fix=fix)
     for mine, theirs in zip(record.documents, control.documents, strict=True):
         if mine.tokens_sha256 != theirs.tokens_sha256 or len(mine.nll) != len(theirs.nll):
@@ -170,6 +170,12 @@ def _comparable(record: QualityRecord, control: QualityRecord) -> None:
                 f"document '{mine.document}' was split into different tokens, so perplexities say nothing",
                 fix=fix,
             )
+
+
+def _asked(record: QualityRecord) -> tuple[str, list[str], list[str]]:
+    """The plan, and what is there of its documents and prompts: a record may have been cut."""
+    documents = [row.document for row in record.documents]
+    return record.plan_sha256, documents, [answer.prompt for answer in record.answers]
 
 
 def _against(record: QualityRecord, control: QualityRecord, seed: int) -> Against:

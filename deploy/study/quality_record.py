@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
 from serving.errors import UsageError
 
 SCHEMA = 1
@@ -138,29 +140,25 @@ class QualityRecord:
         return {"schema": SCHEMA, "kind": "quality", **derived, **document}
 
     @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> QualityRecord:
-        """Read what `to_json` wrote. Raises: UsageError for anything else."""
+    def from_json(cls, document: Mapping[str, Any], where: str | None = None) -> QualityRecord:
+        """Read what `to_json` wrote, from the file `where`. Raises: UsageError for anything else."""
         if document.get("schema") != SCHEMA or document.get("kind") != "quality":
             raise UsageError(
                 f"not a quality record of schema {SCHEMA}",
+                where=where,
                 fix="give the quality.json that this version of teapot wrote",
             )
         try:
-            return cls(
-                model=document["model"],
-                plan_sha256=document["plan_sha256"],
-                window_chars=document["window_chars"],
-                answer_tokens=document["answer_tokens"],
-                documents=tuple(
-                    DocumentScore(row["document"], row["windows"], row["tokens_sha256"], tuple(row["nll"]))
-                    for row in document["documents"]
-                ),
-                answers=tuple(Answer(row["prompt"], tuple(row["tokens"])) for row in document["answers"]),
-            )
-        except (KeyError, TypeError) as error:
-            raise UsageError(
-                f"a quality record that is not whole ({error})", fix="measure quality again"
-            ) from error
+            record = TypeAdapter(cls).validate_python(document)
+            scored = record.documents and all(row.nll for row in record.documents)
+            lost = None if scored else "documents: not all have scored tokens"
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            lost = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+        if lost:
+            what = f"a quality record that is not whole ({lost})"
+            raise UsageError(what, where=where, fix="measure quality again")
+        return record
 
 
 def tokens_sha256(tokens: Sequence[str]) -> str:

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from serving.errors import EXIT_INVALID_MEASUREMENT, EXIT_OK
+
 SUMMARY_SCHEMA = 1
 LEVEL = 0.95
 Tag = Literal["measured", "projected", "calibrated"]
@@ -150,6 +152,17 @@ class Summary:
     machine: Mapping[str, Any] = field(default_factory=dict)
     seed: int = 1
     schema: int = SUMMARY_SCHEMA
+
+    @property
+    def sound(self) -> bool:
+        """Whether all was measured that was to be (what was ruled out was not), by loads that are valid."""
+        lost = [each for each in self.missing if each.what != "arm"]
+        return self.complete and not lost and not self.doubts
+
+    @property
+    def exit_code(self) -> int:
+        """Of a study that ended by itself, and of a folder that is summarized again."""
+        return EXIT_OK if self.sound else EXIT_INVALID_MEASUREMENT
 
     def find(self, measure: str, *, arm: str, workload: str | None = None) -> Row | None:
         """One measure of an arm; None where it was not measured."""

@@ -10,8 +10,8 @@ that is used up, a disk that takes no more.
 from __future__ import annotations
 
 import asyncio
-import shutil
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -19,6 +19,7 @@ from typing import Any, Literal
 from deploy.running import first_of
 from deploy.study import journal
 from deploy.study.counting import many
+from deploy.study.disk import DiskEnd, disk_end, free_bytes, require_room
 from deploy.study.estimate import Pace, Remaining
 from deploy.study.folder import StudyFolder
 from deploy.study.journal import Journal
@@ -36,16 +37,9 @@ LIVES = 2
 BACK_WITHIN_S = 180.0
 """An engine that failed is started again by its supervisor; so long a cell waits for it."""
 POLL_S = 0.5
-LEAST_FREE_BYTES = 64 * 1024**2
-"""A cell writes a few MiB."""
 Ended = Literal["complete", "out of budget"]
 What = Literal["study", "start", "cell"]
 Marker = Callable[[What, str], None]
-
-
-def free_bytes(path: Path) -> int:
-    """Of the disk that a folder is on."""
-    return shutil.disk_usage(path).free
 
 
 @dataclass(slots=True, kw_only=True)
@@ -74,7 +68,7 @@ class Runner:
         self._remaining = Remaining(self.pace)
 
     async def run(self) -> Ended:
-        """Run what is not done. Raises: Failed where the disk takes no more."""
+        """Run what is not done. Raises: DiskEnd where the disk takes no more."""
         self._began = self.times.monotonic()
         # What the journal calls done and whose row is gone (a folder that was copied in part) is run again.
         done = self._journal.done()
@@ -89,11 +83,16 @@ class Runner:
             self.mark("study", f"study {self.design.name} ends: {ended}")
             return ended
         except asyncio.CancelledError:
-            self._note(journal.INTERRUPTED)
+            self._last_note(journal.INTERRUPTED)
             self.say(f"interrupted with {many(len(self._left()), 'cell')} to go; --resume goes on with them")
             raise
+        except DiskEnd as end:
+            self._last_note(journal.STOPPED, error=str(end))
+            raise
         except OSError as error:
-            raise self._disk(str(error.strerror or error)) from error
+            end = disk_end(error, self.folder.path)
+            self._last_note(journal.STOPPED, error=str(end))
+            raise end from error
 
     async def _all(self) -> Ended:
         for start in self.design.starts:
@@ -127,6 +126,8 @@ class Runner:
                 )
                 self.say(f"  ready after {format_duration(took)}{_proven(row)}")
                 inside = await self._cells(up, cells)
+        except DiskEnd:
+            raise
         except TeapotError as error:
             if took is None:
                 self._failed(start, row, error)
@@ -251,16 +252,12 @@ class Runner:
         return budget is not None and self.times.monotonic() - self._began >= budget
 
     def _enough_room(self) -> None:
-        free = self.free(self.folder.path)
-        if free < LEAST_FREE_BYTES:
-            raise self._disk(f"{free // 1024**2} MiB are free")
+        require_room(self.free(self.folder.path), self.folder.path)
 
-    def _disk(self, why: str) -> Failed:
-        return Failed(
-            f"the study stops, for the disk takes no more: {why}",
-            where=str(self.folder.path),
-            fix=f"make room (a cell needs {LEAST_FREE_BYTES // 1024**2} MiB) and go on with --resume",
-        )
+    def _last_note(self, event: str, **more: object) -> None:
+        # A disk that is full may not take this line either; why the study ends is said all the same.
+        with suppress(OSError):
+            self._note(event, **more)
 
     def _note(self, event: str, **more: object) -> None:
         self._journal.note(event, self.times.stamp(), **more)

@@ -110,9 +110,7 @@ class Session:
         summary = _concluded(folder)
         if code:
             return code, summary
-        lost = [each for each in summary.missing if each.what != "arm"]
-        sound = summary.complete and not lost and not summary.doubts
-        return (0 if sound else 3), summary
+        return summary.exit_code, summary
 
     def _remember(self, what: PlannedStart | PlannedCell, took_s: float) -> None:
         read = self.study.arm(what.arm)

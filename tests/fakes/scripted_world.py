@@ -14,6 +14,7 @@ from typing import Any
 
 from fakes.run_folders import write_run
 
+from deploy.study.quality_record import Answer, DocumentScore, QualityRecord
 from deploy.study.reading import ArmRead
 from deploy.study.rows import ShownMode
 from deploy.study.world import Up
@@ -34,6 +35,8 @@ class ScriptedWorld:
     """Called at each start; what it raises is how the start fails."""
     loading: Callable[[str, str, asyncio.Event], None] = lambda arm, workload, dead: None
     """Called at each load, with what ends the engine when it is set."""
+    plans: Mapping[str, str] = field(default_factory=dict)
+    """By arm: the hash of what its quality was asked for; `plan` where nothing is said."""
     hangs: bool = False
     """Loads last until they are cancelled."""
     said: list[str] = field(default_factory=list)
@@ -74,9 +77,12 @@ class ScriptedWorld:
         conclude(write_run(out, n=8, slow=self.slow.get(up.model, 1.0), seed=workload.seed))
 
     async def quality(self, up: Up) -> Mapping[str, Any]:
-        """A record that nobody reads."""
+        """A record of one document of two tokens and one answer."""
         self.said.append(f"quality {up.model}")
-        return {"kind": "scripted"}
+        return QualityRecord(
+            model=up.model, plan_sha256=self.plans.get(up.model, "plan"), window_chars=100, answer_tokens=1,
+            documents=(DocumentScore("text", 1, "hash", (1.0, 2.0)),), answers=(Answer("text:1/2", ("t",)),),
+        ).to_json()  # fmt: skip
 
     def log_tail(self, arm: ArmRead) -> tuple[str, ...]:
         """One line."""

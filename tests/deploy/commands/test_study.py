@@ -91,7 +91,7 @@ def test_a_study_runs_from_its_file_to_its_page_and_a_mode_not_in_effect_is_a_ro
     assert "fp8: mode 'quantized_kv' (fp8) is not in effect" in shown.out
     assert (out / "report.html").stat().st_size > 10_000
     assert [path.parent.name for path in out.glob("cells/*/load/summary.json")]
-    assert main(["study", "report", str(out)]) == 0
+    assert main(["study", "report", str(out)]) == 3
     assert "is not in effect" in capsys.readouterr().out
     assert main(["study", "run", str(file), "--out", str(out)]) == 2
     assert "holds a study already" in capsys.readouterr().err

@@ -12,7 +12,7 @@ from deploy.study.conclude import conclude
 from deploy.study.folder import StudyFolder
 from deploy.study.run import Runner
 from deploy.study.world import Times
-from serving.errors import Failed
+from serving.errors import Failed, UsageError
 
 
 async def ran(folder, world, **changes):
@@ -109,7 +109,7 @@ async def test_quality_that_the_control_gave_once_only_is_not_compared(tmp_path)
     cells = [cell for cell in folder.design().cells if cell.workload.startswith("quality")]
     assert len(cells) == 3
     for cell in cells:
-        assert folder.quality(cell) == {"kind": "scripted"}
+        assert folder.quality(cell) is not None
         (folder.cell_folder(cell) / "quality.json").unlink()
     assert conclude(folder).quality == ()
 
@@ -123,3 +123,21 @@ async def test_a_cell_that_is_done_and_whose_records_are_gone_is_missing(tmp_pat
     assert [(each.id, each.reason) for each in conclude(folder).missing] == [
         (cell.id, f"its cells/{cell.id}/{file} is gone: is the folder whole?") for cell in cells
     ]
+
+
+async def test_quality_that_cannot_be_held_against_the_controls_is_missing(tmp_path):
+    world = ScriptedWorld(plans={"fp8": "another"})
+    summary = conclude(await ran(tmp_path, world, quality=True, repeats=1))
+    assert [row["arm"] for row in summary.quality] == ["plain"]
+    missing = summary.missing[0]
+    assert (missing.arm, missing.id.endswith("-fp8-quality")) == ("fp8", True)
+    assert "its quality was not compared: the quality records come from different texts" in missing.reason
+    assert summary.exit_code == 3
+
+
+async def test_a_quality_record_that_cannot_be_read_is_refused_with_its_file(tmp_path):
+    folder = await ran(tmp_path, ScriptedWorld(), quality=True, repeats=1)
+    cell = next(cell for cell in folder.design().cells if cell.workload == "quality")
+    folder.write_quality(cell, {"schema": 2, "kind": "quality"})
+    with pytest.raises(UsageError, match=f"{cell.id}/quality.json: not a quality record of schema 1"):
+        conclude(folder)

@@ -91,8 +91,17 @@ def test_a_cell_without_a_load_has_no_summary_and_no_quality(tmp_path, folder):
     cell = made(tmp_path)[1].design.cells[0]
     assert folder.load_summary(cell) is None
     assert folder.quality(cell) is None
-    folder.write_quality(cell, {"kind": "record"})
-    assert folder.quality(cell) == {"kind": "record"}
+
+
+def test_a_quality_record_of_another_schema_or_cut_short_is_told_with_its_file(tmp_path, folder):
+    cell = made(tmp_path)[1].design.cells[0]
+    file = folder.cell_folder(cell) / "quality.json"
+    folder.write_quality(cell, {"schema": 2, "kind": "quality"})
+    with pytest.raises(UsageError, match=f"{file}: not a quality record of schema 1; give the quality.json"):
+        folder.quality(cell)
+    file.write_text('{"schema": 1, "kind": "qual')
+    with pytest.raises(UsageError, match=f"{file}: is not what a study writes"):
+        folder.quality(cell)
 
 
 def test_files_are_written_whole(tmp_path, folder):

@@ -106,7 +106,8 @@ def test_the_matched_prefixes_of_one_document_are_drawn_together():
     rows = [Answer(f"d{at}:{cut}/3", WORDS) for at in range(6) for cut in (1, 2)]
     lost = [Answer(row.prompt, ("x",) * 4 if row.prompt.startswith(("d0", "d1")) else WORDS) for row in rows]
     twice = replace(CONTROL, answers=tuple(rows))
-    once = compare(replace(CONTROL, answers=tuple(lost[::2])), CONTROL, CONTROL).arm.matched_prefix
+    half = replace(CONTROL, answers=tuple(rows[::2]))
+    once = compare(replace(CONTROL, answers=tuple(lost[::2])), half, half).arm.matched_prefix
     both = compare(replace(CONTROL, answers=tuple(lost)), twice, twice).arm.matched_prefix
     assert (both.value, both.n) == (pytest.approx(4 / 6), 12)
     assert (both.low, both.high) == (once.low, once.high)
@@ -146,9 +147,12 @@ def test_too_few_documents_have_no_interval():
     assert judge(compare(control, control, control)).outcome == "inconclusive"
 
 
-def test_records_of_different_texts_are_not_compared():
+@pytest.mark.parametrize(
+    "other", [{"plan_sha256": "q"}, {"documents": CONTROL.documents[:5]}, {"answers": CONTROL.answers[:5]}]
+)
+def test_records_of_different_texts_or_of_a_part_are_not_compared(other):
     with pytest.raises(InvalidMeasurement, match="different texts"):
-        compare(replace(CONTROL, plan_sha256="q"), CONTROL, CONTROL)
+        compare(replace(CONTROL, **other), CONTROL, CONTROL)
 
 
 def test_records_of_different_tokenizers_are_not_compared():

@@ -51,9 +51,23 @@ def test_a_record_comes_back_from_its_json():
 @pytest.mark.parametrize(
     "spoilt", [{}, {"schema": 2, "kind": "quality"}, {"schema": 1, "kind": "quality", "model": "m"}]
 )
-def test_what_is_not_a_record_is_refused(spoilt):
-    with pytest.raises(UsageError, match="quality record"):
-        QualityRecord.from_json(spoilt)
+def test_what_is_not_a_record_is_refused_with_its_place(spoilt):
+    with pytest.raises(UsageError, match=r"^cells/001/quality\.json: .*quality record"):
+        QualityRecord.from_json(spoilt, "cells/001/quality.json")
+
+
+@pytest.mark.parametrize(
+    ("spoilt", "said"),
+    [
+        ({"documents": []}, "documents: not all have scored tokens"),
+        ({"documents": [{"document": "a", "windows": 1, "tokens_sha256": "x", "nll": []}]}, "scored tokens"),
+        ({"documents": [{"document": "a", "windows": 1, "tokens_sha256": "x"}]}, r"documents\.0\.nll: "),
+        ({"answers": [{"prompt": "a", "tokens": [1]}]}, r"answers\.0\.tokens\.0: "),
+    ],
+)
+def test_a_record_that_was_cut_or_spoilt_is_refused_with_the_key(spoilt, said):
+    with pytest.raises(UsageError, match=f"a quality record that is not whole .*{said}.*; measure quality"):
+        QualityRecord.from_json({**json.loads(json.dumps(RECORD.to_json())), **spoilt})
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
+import pytest
 from fakes.study_summaries import summary
 from pydantic import TypeAdapter
 
-from deploy.study.results import Summary
+from deploy.study.results import Missing, Summary
 
 
 def test_a_summary_is_json_and_comes_back_as_it_was():
@@ -28,3 +29,19 @@ def test_measures_and_ratios_are_found_by_what_they_are_of():
 
 def test_a_measure_of_all_arms_comes_in_their_order():
     assert [row.arm for row in summary().of("output_tokens_per_s", "chat")] == ["plain", "fp8"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({}, 0),
+        ({"missing": (Missing(what="arm", id="a", arm="a", reason="ruled out"),)}, 0),
+        ({"missing": (Missing(what="start", id="001-a", arm="a", reason="no memory"),)}, 3),
+        ({"missing": (Missing(what="cell", id="001-a-x", arm="a", reason="not reached"),)}, 3),
+        ({"doubts": ("001-a-x: too short",)}, 3),
+        ({"complete": False}, 3),
+    ],
+)
+def test_what_is_missing_not_valid_or_not_ended_is_inconclusive_and_what_was_ruled_out_is_not(changes, code):
+    whole = {"missing": (), "doubts": (), "complete": True}
+    assert replace(summary(), **{**whole, **changes}).exit_code == code

@@ -200,7 +200,7 @@ async def test_a_disk_with_no_room_ends_the_study_with_what_to_do(tmp_path):
     assert bench.world.said == []
 
 
-async def test_a_disk_that_fills_in_a_cell_takes_the_engine_down_first(tmp_path):
+async def test_a_disk_that_fills_in_a_cell_takes_the_engine_down_first_and_the_journal_says_why(tmp_path):
     def full(arm: str, workload: str, dead: asyncio.Event) -> None:
         raise OSError(28, "No space left on device")
 
@@ -208,6 +208,45 @@ async def test_a_disk_that_fills_in_a_cell_takes_the_engine_down_first(tmp_path)
     with pytest.raises(Failed, match="No space left on device"):
         await bench.runner().run()
     assert bench.world.said[-1].startswith("down")
+    last = list(Journal(bench.folder.journal_path).events())[-1]
+    assert last["event"] == "stopped"
+    assert "the disk takes no more: No space left on device; make room" in last["error"]
+
+
+async def test_a_disk_without_room_for_the_last_cell_of_all_ends_the_study_and_not_as_complete(tmp_path):
+    room = iter([2**30, 2**30, 3 * 1024**2])
+    bench = Bench(tmp_path, hold=True, arms={"plain": {}}, repeats=2)
+    with pytest.raises(Failed, match="3 MiB are free"):
+        await bench.runner(free=lambda path: next(room)).run()
+    assert [said.split()[0] for said in bench.world.said] == ["up", "load", "down"]
+    assert bench.events()[-1] == "stopped"
+    assert await bench.runner(world=ScriptedWorld()).run() == "complete"
+    assert [row.state for row in bench.cells] == ["done"] * 2
+
+
+def _no_journal_any_more(bench: Bench) -> None:
+    """In its place a folder, which takes no line, as a full disk takes none."""
+    bench.folder.journal_path.unlink()
+    bench.folder.journal_path.mkdir()
+
+
+async def test_a_disk_that_takes_no_line_of_the_journal_either_ends_the_study_with_words(tmp_path):
+    bench = Bench(tmp_path)
+    bench.world.loading = lambda *_: _no_journal_any_more(bench)
+    with pytest.raises(Failed, match=r"journal\.jsonl: the study stops, .*Is a directory; mend that"):
+        await bench.runner().run()
+    assert bench.world.said[-1].startswith("down")
+
+
+async def test_a_signal_is_a_signal_also_where_the_disk_takes_no_more(tmp_path):
+    bench = Bench(tmp_path, ScriptedWorld(hangs=True))
+    running = asyncio.create_task(bench.runner().run())
+    await bench.world.hanging.wait()
+    _no_journal_any_more(bench)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert "--resume goes on" in bench.lines[-1]
 
 
 async def test_each_start_and_cell_is_remembered_with_what_it_took(tmp_path):
