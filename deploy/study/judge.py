@@ -36,8 +36,10 @@ from serving.modes.mode import Device, EngineContext, MachineFacts, ModelFacts
 from serving.modes.model_facts import model_facts
 from serving.modes.speculative import Speculative
 from serving.planner.fit import Model, Place, fit
+from serving.planner.kv_layers import kv_bytes
 from serving.planner.plan import Plan, draft_speed, speed
 from serving.planner.roofline import decode_floor, prefill_floor
+from serving.planner.weights import weight_bytes
 
 LOOK_UP_S = 0.0
 """Drafts that are looked up in the prompt: the planner counts no time for them."""
@@ -129,12 +131,13 @@ class Judge:
         if not found.fits:
             return replace(arm, ruled_out=f"{found.refusal()}; {found.nearest()}")
         plan = found.plan
+        weights, token = _bytes(plan)
         return replace(
             arm,
             planned=Planned(
-                weight_bytes=plan.weights.total_bytes,
+                weight_bytes=weights,
                 kv_cache_tokens=plan.capacity.tokens,
-                kv_bytes_per_token=float(plan.cache.growing_per_token) or None,
+                kv_bytes_per_token=float(token) or None,
                 floors=dict(_floors(plan, mode, workloads)),
                 notes=plan.ask.shape.notes,
             ),
@@ -146,6 +149,15 @@ class Judge:
         cores = max(1, len(slot.cores or self.machine.cores) // each)
         no_options = argparse.Namespace(bandwidth=None, flops=None)
         return cpu_device(no_options, cores=cores, memory_bytes=self.machine.memory_available_bytes // each)
+
+
+def _bytes(plan: Plan) -> tuple[int, int]:
+    """Of all weights, and of a token in the cache: the model's and its draft's."""
+    ask, weights, token = plan.ask, plan.weights.total_bytes, plan.cache.growing_per_token
+    if ask.draft_shape is None:
+        return weights, token
+    drafts = weight_bytes(ask.draft_shape, ask.draft_weights or ask.weights)
+    return weights + drafts, token + kv_bytes(ask.draft_shape, ask.cache).growing_per_token
 
 
 def _floors(

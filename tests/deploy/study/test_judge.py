@@ -68,8 +68,17 @@ def test_speculation_has_the_floor_of_a_step_that_checks_and_that_of_its_draft(t
             assert bool(floors.draft_s) == drafts
 
 
-def test_a_draft_as_large_as_the_model_takes_half_of_the_cache(tmp_path):
-    assert judged(tmp_path, {"modes": [DRAFT]}).planned.kv_cache_tokens == 46_592
+def test_a_draft_as_large_as_the_model_takes_half_of_the_cache_and_as_many_weights_again(tmp_path):
+    planned = judged(tmp_path, {"modes": [DRAFT]}).planned
+    assert planned.kv_cache_tokens == 46_592
+    assert planned.kv_bytes_per_token == 2 * 23_040
+    assert planned.weight_bytes == pytest.approx(2 * 269_060_552, rel=0.001)
+
+
+def test_a_draft_that_is_looked_up_has_no_weights_and_no_cache(tmp_path):
+    planned = judged(tmp_path, {"modes": [NGRAM]}).planned
+    assert planned.kv_bytes_per_token == 23_040
+    assert planned.weight_bytes == pytest.approx(269_060_552, rel=0.001)
 
 
 def test_a_model_that_is_not_here_is_not_planned_and_not_ruled_out(tmp_path):
