@@ -172,6 +172,8 @@ def prepare_loaded(
     for note in check_startable(deployment, document, *contexts, allow_ineffective=allow_ineffective):
         console.say(f"note: {note}")
     fit = plan_start(deployment, document, model, shared, console) if plan else None
+    if fit is not None:
+        contexts = engine_contexts(replace(shared, kv_block=fit.kv_block), slots)
     launch = _Launch(deployment, document, model, place, datetime.now(UTC).strftime("%Y%m%d-%H%M%S"), among)
     engines = tuple(launch.engine(context) for context in contexts)
     if any(setting.source == NO_COMPILER for setting in engines[0].command.settings):

@@ -86,6 +86,17 @@ class EngineSlot:
 
 
 @dataclass(frozen=True, slots=True)
+class KvBlock:
+    """One block of an engine's KV cache on its fullest rank, as planned for all layers, a draft's too."""
+
+    tokens: int
+    asked_bytes: int
+    """In the format that is asked for."""
+    native_bytes: int
+    """Were all of it in 16 bits."""
+
+
+@dataclass(frozen=True, slots=True)
 class EngineContext:
     """Where a mode is to work: device, vLLM version, the model, KV cache bytes (None: engine decides)."""
 
@@ -95,6 +106,8 @@ class EngineContext:
     """None: a hub model whose config.json is not on this machine yet."""
     kv_cache_bytes: int | None = None
     max_model_len: int | None = None
+    kv_block: KvBlock | None = None
+    """None: the KV cache was not planned, or it is not in a quantized format."""
     kinds: frozenset[str] = frozenset()
     """The kinds of all modes of the same deployment."""
     slot: EngineSlot = EngineSlot()

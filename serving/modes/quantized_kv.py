@@ -15,11 +15,12 @@ from pydantic import Field, field_validator
 from serving.facts.formats import KvFormat, kv_bytes_per_token
 from serving.facts.load import kv_formats
 from serving.modes.log_lines import engine_config, speculation
-from serving.modes.mode import EngineContext, Mode, ModelFacts, Observation, Verdict
+from serving.modes.mode import EngineContext, KvBlock, Mode, ModelFacts, Observation, Verdict
 from serving.modes.spelling import suggest
 
 _SCALE_ONE = "KV cache scaling factor 1.0"
 _AVAILABLE = re.compile(r"Available KV cache memory: (?P<gib>[\d.]+) GiB")
+_BLOCKS_GIVEN = "--num-gpu-blocks-override"
 _GIB = 1024**3
 LOOK_UPS = frozenset({"ngram", "ngram_gpu", "suffix"})
 """Methods of speculation that keep no keys and values of their own."""
@@ -67,6 +68,8 @@ class QuantizedKv(Mode):
 
     def _stored(self, seen: Observation, context: EngineContext) -> tuple[bool | None, str]:
         label = f"cache_dtype={seen.cache_config.get('cache_dtype', 'absent')}"
+        if _BLOCKS_GIVEN in context.args:
+            return None, f"{label}, but {_BLOCKS_GIVEN} says how many blocks there are, whatever they hold"
         blocks = _integer(seen, "num_gpu_blocks")
         block_tokens = _integer(seen, "block_size")
         memory = _kv_memory(seen, context)
@@ -75,19 +78,41 @@ class QuantizedKv(Mode):
         wanted = _token_bytes(kv_formats()[self.format], seen, context)
         native = _token_bytes(kv_formats()["bfloat16"], seen, context)
         if wanted is None or native is None:
+            planned = context.kv_block
+            if planned and planned.tokens == block_tokens and _is_known(seen, context):
+                return self._planned(label, blocks, memory, planned)
             return None, f"{label}; bytes a token cannot be worked out for this model or these modes"
         if wanted >= native:
             return False, f"{label}, but {self.format} leaves all layers of this model at 16 bits"
-        kv_bytes, error_bytes = memory
-        fewest = (kv_bytes - error_bytes) // (wanted * block_tokens) - 1
-        most = (kv_bytes + error_bytes) // (wanted * block_tokens) + 1
+        kv_bytes, _ = memory
         asked_tokens = kv_bytes // (wanted * block_tokens) * block_tokens
         element = 2 * kv_bytes / (blocks * block_tokens * native)
         evidence = (
             f"{blocks * block_tokens:,} tokens in {kv_bytes / _GIB:.2f} GiB, {element:.2f} bytes an element; "
             f"{self.format} gives {asked_tokens:,} ({wanted:,} bytes a token)"
         )
-        return fewest <= blocks <= most, evidence
+        return _holds(blocks, memory, wanted * block_tokens), evidence
+
+    def _planned(
+        self, label: str, blocks: int, memory: tuple[int, int], planned: KvBlock
+    ) -> tuple[bool | None, str]:
+        """By blocks as the planner lays them out for layers that are not alike: groups of these share one.
+
+        That layout is an engine's own choice, so numbers that are neither the format's nor those of 16 bits
+        prove nothing.
+        """
+        if planned.asked_bytes >= planned.native_bytes:
+            return None, f"{label}; a block takes as many bytes in {self.format} as in 16 bits"
+        kv_bytes, _ = memory
+        evidence = (
+            f"{blocks:,} blocks in {kv_bytes / _GIB:.2f} GiB; {self.format} gives "
+            f"{kv_bytes // planned.asked_bytes:,} ({planned.asked_bytes:,} bytes a block), "
+            f"16 bits {kv_bytes // planned.native_bytes:,}"
+        )
+        if _holds(blocks, memory, planned.asked_bytes):
+            return True, evidence
+        stored = _holds(blocks, memory, planned.native_bytes)
+        return (False, evidence) if stored else (None, f"{label}; {evidence}: it is neither")
 
     def lacks_scales(self, model: ModelFacts | None) -> bool:
         """Whether the format wants scales of the checkpoint and this one has none, as its files tell."""
@@ -104,6 +129,13 @@ class QuantizedKv(Mode):
         return ()
 
 
+def _holds(blocks: int, memory: tuple[int, int], block_bytes: int) -> bool:
+    """Whether so many blocks of so many bytes are what the memory holds, within its error and a block."""
+    kv_bytes, error_bytes = memory
+    fewest, most = (kv_bytes - error_bytes) // block_bytes - 1, (kv_bytes + error_bytes) // block_bytes + 1
+    return fewest <= blocks <= most
+
+
 def _token_bytes(kv_format: KvFormat, seen: Observation, context: EngineContext) -> int | None:
     """Bytes that one rank keeps of a token, with a draft model's share; None where it cannot be worked out.
 
@@ -113,12 +145,24 @@ def _token_bytes(kv_format: KvFormat, seen: Observation, context: EngineContext)
     tensor = engine_config(seen.log, "tensor_parallel_size") if "parallel" in context.kinds else "1"
     stages = engine_config(seen.log, "pipeline_parallel_size") if "parallel" in context.kinds else "1"
     held = [context.model]
-    if "speculative" in context.kinds and speculation(seen.log) not in LOOK_UPS:
+    if _drafts(seen, context):
         held.append(context.draft if speculation(seen.log) == "draft_model" else None)
     if stages != "1" or tensor is None or not tensor.isdecimal():
         return None
     shares = [_share(kv_format, shape, int(tensor)) for shape in held]
     return None if None in shares else sum(share for share in shares if share is not None)
+
+
+def _drafts(seen: Observation, context: EngineContext) -> bool:
+    """Whether something keeps keys and values beside the model."""
+    return "speculative" in context.kinds and speculation(seen.log) not in LOOK_UPS
+
+
+def _is_known(seen: Observation, context: EngineContext) -> bool:
+    """Whether a plan has all layers: of what drafts, only those of a model with a config.json at hand."""
+    return not _drafts(seen, context) or (
+        speculation(seen.log) == "draft_model" and context.draft is not None
+    )
 
 
 def _share(kv_format: KvFormat, shape: ModelFacts | None, ranks: int) -> int | None:

@@ -18,16 +18,16 @@ from serving.facts.hardware import Gpu, find_gpu
 from serving.facts.overheads import Overheads
 from serving.facts.storage import LatentStorage, WeightStorage, find_storage
 from serving.modes.disaggregated import Disaggregated
-from serving.modes.mode import Device, MachineFacts
+from serving.modes.mode import Device, KvBlock, MachineFacts
 from serving.modes.parallel import Parallel
 from serving.modes.quantized_kv import QuantizedKv
 from serving.modes.quantized_weights import QuantizedWeights
 from serving.planner.advise import Advice, Choices, advise
 from serving.planner.ask import Ask
 from serving.planner.headers import Checkpoint
-from serving.planner.kv_layers import kv_storage
+from serving.planner.kv_layers import KvStorage, kv_storage
 from serving.planner.plan import Plan, make_plan
-from serving.planner.shape import ModelShape
+from serving.planner.shape import ModelShape, StateKv
 from serving.planner.weights import Ranks
 
 SIXTEEN_BITS = (("bfloat16",), ("float16",), ("half",))
@@ -83,6 +83,8 @@ class Fit:
     plan: Plan
     engines: int
     advice: tuple[Advice, ...]
+    kv_block: KvBlock | None = None
+    """By which a quantized KV cache is proven; None without one, or where layers keep states."""
 
     @property
     def fits(self) -> bool:
@@ -111,9 +113,11 @@ def fit(deployment: Deployment, model: Model, place: Place, facts: Facts) -> Fit
     """
     ask, engines = deployment_ask(deployment, model, place, facts)
     plan = make_plan(ask, facts.overheads)
+    block = _kv_block(deployment, plan, facts)
     if plan.fits or ask.device != "cpu":
-        return Fit(plan, engines, () if plan.fits else advise(plan, facts.choices, facts.overheads))
-    return Fit(plan, engines, _on_cpu(plan, facts))
+        advice = () if plan.fits else advise(plan, facts.choices, facts.overheads)
+        return Fit(plan, engines, advice, block)
+    return Fit(plan, engines, _on_cpu(plan, facts), block)
 
 
 def deployment_ask(deployment: Deployment, model: Model, place: Place, facts: Facts) -> tuple[Ask, int]:
@@ -149,6 +153,17 @@ def deployment_ask(deployment: Deployment, model: Model, place: Place, facts: Fa
         engines=engines,
     )
     return ask, engines
+
+
+def _kv_block(deployment: Deployment, plan: Plan, facts: Facts) -> KvBlock | None:
+    """What a block takes by the format's own bytes, also where this device is known to store others."""
+    mode = deployment.mode(QuantizedKv)
+    if mode is None or any(isinstance(layer.kv, StateKv) for layer in plan.ask.shape.layers):
+        return None
+    stored = (KvStorage(name, facts.cache[name]) for name in (mode.format, "bfloat16"))
+    asked, native = (make_plan(replace(plan.ask, cache=each), facts.overheads).pool for each in stored)
+    tokens = {min(group.page.block_tokens for group in pool.groups) for pool in (asked, native)}
+    return None if len(tokens) > 1 else KvBlock(tokens.pop(), asked.block_bytes, native.block_bytes)
 
 
 def _on_cpu(plan: Plan, facts: Facts) -> tuple[Advice, ...]:

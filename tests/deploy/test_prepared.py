@@ -9,7 +9,7 @@ from fakes.engine_home import EngineHome, make_engine_home, make_model
 from deploy.prepared import Among, Prepared, adapter_folders, free_devices, prepare, share_cores
 from serving.console import Console
 from serving.errors import Failed, UsageError
-from serving.modes.mode import Accelerator, MachineFacts
+from serving.modes.mode import Accelerator, KvBlock, MachineFacts
 
 
 @pytest.fixture
@@ -41,6 +41,14 @@ def test_what_a_shell_would_silently_change_is_kept_from_the_engine(home: Engine
     [engine] = prepared(home.deployment(), "engine.kv_cache_memory=256MiB").engines
     assert "VLLM_CPU_KVCACHE_SPACE" in engine.spec.unset
     assert "VLLM_CPU_KVCACHE_SPACE" not in engine.spec.environment
+
+
+def test_engines_are_told_what_a_block_of_their_cache_takes_where_that_was_planned(home: EngineHome) -> None:
+    # By hand: 4 layers, 4 KV heads of 64, keys and values, 128 tokens; one byte in FP8, two in 16 bits.
+    path = home.deployment(modes=[{"kind": "quantized_kv", "format": "fp8"}])
+    [engine] = prepared(path).engines
+    assert engine.context.kv_block == KvBlock(128, 128 * 2_048, 128 * 4_096)
+    assert prepared(home.deployment()).context.kv_block is None
 
 
 def test_replicas_are_engines_with_ports_and_logs_of_their_own(home: EngineHome) -> None:

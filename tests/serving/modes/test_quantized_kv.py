@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from pydantic import ValidationError
 
-from serving.modes.mode import EngineContext, ModelFacts, Observation
+from serving.modes.mode import EngineContext, KvBlock, ModelFacts, Observation
 from serving.modes.quantized_kv import QuantizedKv
 
 
@@ -80,6 +80,13 @@ def test_another_dtype_in_the_label_is_not_in_effect(on_cpu: EngineContext) -> N
     assert (verdict.in_effect, verdict.evidence) == (False, "the engine says cache_dtype=auto")
 
 
+def test_a_given_number_of_blocks_shows_nothing(on_cpu: EngineContext) -> None:
+    given = replace(on_cpu, args={"--num-gpu-blocks-override": "100"})
+    verdict = QuantizedKv(format="fp8").verdict(seen("fp8", 100), given)
+    assert verdict.in_effect is None
+    assert "--num-gpu-blocks-override says how many blocks there are" in verdict.evidence
+
+
 def test_unknown_blocks_show_nothing(on_cpu: EngineContext) -> None:
     verdict = QuantizedKv(format="fp8").verdict(seen("fp8", None), on_cpu)
     assert verdict.in_effect is None
@@ -88,6 +95,47 @@ def test_unknown_blocks_show_nothing(on_cpu: EngineContext) -> None:
 def test_layers_that_are_not_alike_show_nothing(on_cpu: EngineContext, smollm2: ModelFacts) -> None:
     mixed = replace(on_cpu, model=replace(smollm2, uniform_layers=False))
     assert QuantizedKv(format="fp8").verdict(seen("fp8", 1456), mixed).in_effect is None
+
+
+GEMMA = KvBlock(tokens=128, asked_bytes=196_608, native_bytes=393_216)
+"""Gemma 3 270M by hand: 3 full and 15 sliding layers in six groups of 3, one KV head of 256, keys and values:
+3 * 128 tokens * 512 bytes in 8 bits, twice that in 16."""
+
+
+@pytest.mark.parametrize(
+    ("dtype", "blocks", "in_effect"),
+    [("fp8", 10_922, True), ("fp8_e5m2", 10_922, True), ("fp8", 5_461, False), ("fp8", 8_000, None)],
+)
+def test_layers_that_are_not_alike_are_shown_by_blocks_as_planned(
+    dtype: str, blocks: int, in_effect: bool | None, on_cpu: EngineContext, smollm2: ModelFacts
+) -> None:
+    # vLLM 0.32.0 on CPU with 2 GiB and Gemma 3 270M: 5,461 blocks in bf16, 10,922 in fp8.
+    mixed = replace(on_cpu, model=replace(smollm2, uniform_layers=False), kv_block=GEMMA)
+    verdict = QuantizedKv(format=dtype).verdict(seen(dtype, blocks), mixed)
+    assert verdict.in_effect is in_effect
+    assert f"{blocks:,} blocks in 2.00 GiB; {dtype} gives 10,922 (196,608 bytes a block)" in verdict.evidence
+
+
+def test_a_plan_shows_nothing_of_blocks_of_other_sizes_nor_beside_an_unknown_draft(
+    on_cpu: EngineContext, smollm2: ModelFacts
+) -> None:
+    mixed = replace(on_cpu, model=replace(smollm2, uniform_layers=False), kv_block=replace(GEMMA, tokens=16))
+    assert QuantizedKv(format="fp8").verdict(seen("fp8", 10_922), mixed).in_effect is None
+    log = (CONFIG.format("SpeculativeConfig(method='eagle', model='d')", ONE_RANK),)
+    drafting = replace(mixed, kv_block=GEMMA, kinds=frozenset({"quantized_kv", "speculative"}))
+    assert QuantizedKv(format="fp8").verdict(seen("fp8", 10_922, log=log), drafting).in_effect is None
+    look_up = (CONFIG.format("SpeculativeConfig(method='ngram', model=None)", ONE_RANK),)
+    assert QuantizedKv(format="fp8").verdict(seen("fp8", 10_922, log=look_up), drafting).in_effect is True
+
+
+def test_blocks_of_as_many_bytes_as_in_16_bits_show_nothing(
+    on_cpu: EngineContext, smollm2: ModelFacts
+) -> None:
+    same = replace(GEMMA, asked_bytes=GEMMA.native_bytes)
+    mixed = replace(on_cpu, model=replace(smollm2, uniform_layers=False), kv_block=same)
+    verdict = QuantizedKv(format="turboquant_4bit_nc").verdict(seen("turboquant_4bit_nc", 5_461), mixed)
+    assert verdict.in_effect is None
+    assert "a block takes as many bytes in turboquant_4bit_nc as in 16 bits" in verdict.evidence
 
 
 def test_memory_from_the_log_is_taken_with_its_rounding(on_cpu: EngineContext) -> None:
