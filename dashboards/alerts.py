@@ -42,6 +42,8 @@ _USERS = (
 )
 _GROWTH = f"changes({vllm('kv_cache_usage')}[2m])"
 """All that moves while an engine reads a long prompt."""
+_STEADY = over_time("min", own("gateway_backend_ready"), BACKEND.over("30m"))
+"""1 if an engine has been ready for half an hour without a break: then what it did before is over."""
 _ENGINES = (
     Alert(
         name="TeapotQueueByCapacity",
@@ -75,7 +77,10 @@ _ENGINES = (
     ),
     Alert(
         name="TeapotEngineKeepsFailing",
-        expr=f"{SLIS['engine_failures'].query(BACKEND.over('1h'))} >= 3",
+        expr=both(
+            f"{SLIS['engine_failures'].query(BACKEND.over('1h'))} >= 3",
+            f"{total(_STEADY, BACKEND, 'min')} == 0",
+        ),
         severity="critical",
         summary="{{ $labels.deployment }}: failures of {{ $labels.backend }} ({{ $labels.revision }}) in "
         'an hour: {{ $value | printf "%.0f" }}',

@@ -40,6 +40,8 @@ class Words:
     advice: str
 
 
+HOLD = "1m"
+"""For some scrapes `increase` takes the first misses of a fresh gateway for up to twice as many."""
 BURNS = (
     Burn(factor=14.4, long="1h", short="5m", least_missed=5, severity="critical"),
     Burn(factor=6, long="6h", short="30m", least_missed=10, severity="warning"),
@@ -80,6 +82,7 @@ def burn_alerts() -> Iterator[Alert]:
                     f"{series(burn_name(burn.short), slo=slo)} > {burn.factor:g}",
                     f"{series(missed_count_name(burn.long), slo=slo)} >= {burn.least_missed}",
                 ),
+                hold=HOLD,
                 severity=burn.severity,
                 labels={"long_window": burn.long, "short_window": burn.short},
                 summary=f"{{{{ $labels.deployment }}}}: {words.spenders} spend the budget "

@@ -19,9 +19,9 @@ from fakes.troubled_deployments import NOTHING_WATCHED, TROUBLES, pages, targets
 from dashboards.query import Prometheus
 
 pytestmark = [pytest.mark.slow, needs_prometheus, pytest.mark.timeout(400)]
-DIVISOR = 120
-"""A minute is half a second."""
-STEP = "250ms"
+DIVISOR = 150
+"""A minute is 0.4 s."""
+STEP = "200ms"
 """Between scrapes, and between evaluations: four within the shortest window, of two minutes."""
 RUNBOOK = Path(__file__).parents[2] / "docs" / "alerts.md"
 

@@ -133,6 +133,20 @@ def test_an_outage_of_a_fresh_gateway_is_seen() -> None:
     alerts_fire("TeapotTtftBurn", traffic.samples(), "6m", expected)
 
 
+def test_four_misses_of_a_fresh_gateway_are_not_taken_for_five() -> None:
+    # Four seconds after the scrape that saw them `increase` says 7.2: it takes them for a trend.
+    traffic = Traffic(met="0x60", missed="_ _ 0 4x60")
+    alerts_fire("TeapotTtftBurn", traffic.samples(), "19s", [], apart="5s", evaluated="19s")
+    alerts_fire("TeapotTtftBurn", traffic.samples(), "114s", [], apart="5s", evaluated="19s")
+
+
+def test_a_gateway_that_starts_again_goes_on_burning() -> None:
+    traffic = Traffic(met="0+8x30 0+8x30", missed="0+2x30 0+2x30")
+    alerts_fire(
+        "TeapotTtftBurn", traffic.samples(), "33m", [fired("critical", "20.0"), fired("warning", "20.0")]
+    )
+
+
 def test_only_the_deployment_that_burns_is_named() -> None:
     bad = Traffic(met="0+8x60", missed="0+2x60", deployment="bad")
     good = Traffic(met="0+10x60", missed="0x60", deployment="good")

@@ -105,9 +105,13 @@ def _failures() -> Iterator[Case]:
     yield Case("TeapotEngineFailed", "no data", {}, "8m")
     name = "TeapotEngineKeepsFailing"
     thrice = {says.format("an hour", 3): {**AT_BACKEND, **CRITICAL}}
-    yield Case(name, "three times", {failures: "0x5 1x9 2x9 3x30"}, "40m", thrice)
-    yield Case(name, "twice", {failures: "0x5 1x9 2x30"}, "40m")
-    apart = {failures: "0x5 1x9", failures.replace(":9", ":8"): "0x5 2x30"}
+    ready = f"teapot_gateway_backend_ready{{{BACKEND}}}"
+    often = {failures: "0x5 1x9 2x9 3x60", ready: "1x5 0x60"}
+    yield Case(name, "three times", often, "40m", thrice)
+    yield Case(name, "three times, and it came back each time", {**often, ready: "0x24 1x60"}, "40m", thrice)
+    yield Case(name, "it has been ready for half an hour since", {**often, ready: "0x24 1x60"}, "56m")
+    yield Case(name, "twice", {failures: "0x5 1x9 2x30", ready: "0x60"}, "40m")
+    apart = {failures: "0x5 1x9", failures.replace(":9", ":8"): "0x5 2x30", ready: "0x60"}
     yield Case(name, "three times, but not the same engine", apart, "40m")
     yield Case(name, "no data", {}, "40m")
 

@@ -37,8 +37,16 @@ def check_rules(*files: Path) -> None:
     _run("check", "rules", *map(str, files))
 
 
-def alerts_fire(alert: str, samples: Mapping[str, str], at: str, fired: Iterable[Fired]) -> None:
-    """Hold what fires at a time against what is expected. `samples`: a minute apart, as promtool writes them.
+def alerts_fire(
+    alert: str,
+    samples: Mapping[str, str],
+    at: str,
+    fired: Iterable[Fired],
+    *,
+    apart: str = "1m",
+    evaluated: str = "1m",
+) -> None:
+    """Hold what fires at a time against what is expected. `samples`: so far apart, as promtool writes them.
 
     Only the committed rules of this alert are evaluated, and the recording rules if it uses any: all of them
     would cost several times as much.
@@ -52,7 +60,7 @@ def alerts_fire(alert: str, samples: Mapping[str, str], at: str, fired: Iterable
     with tempfile.TemporaryDirectory() as folder:
         only = Path(folder, "only.yaml")
         only.write_text(json.dumps({"groups": [{"name": "only", "rules": rules}]}))
-        _unit_test([RULES, only] if recorded else [only], samples, question)
+        _unit_test([RULES, only] if recorded else [only], samples, question, apart, evaluated)
 
 
 def queries_give(
@@ -70,12 +78,18 @@ def queries_give(
     _unit_test([RULES], samples, {"promql_expr_test": tests})
 
 
-def _unit_test(files: Iterable[Path], samples: Mapping[str, str], question: Mapping[str, object]) -> None:
+def _unit_test(
+    files: Iterable[Path],
+    samples: Mapping[str, str],
+    question: Mapping[str, object],
+    apart: str = "1m",
+    evaluated: str = "1m",
+) -> None:
     series = [{"series": name, "values": values} for name, values in samples.items()]
     document = {
         "rule_files": [str(file) for file in files],
-        "evaluation_interval": "1m",
-        "tests": [{"interval": "1m", "input_series": series, **question}],
+        "evaluation_interval": evaluated,
+        "tests": [{"interval": apart, "input_series": series, **question}],
     }
     with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
         file.write(json.dumps(document))

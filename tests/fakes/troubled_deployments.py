@@ -147,7 +147,7 @@ def _burns(alert: str, slo: str, spenders: str) -> Iterator[Trouble]:
         labels = {"deployment": "demo", "slo": slo, "severity": severity}
         windows = {"long_window": long, "short_window": short}
         says = rf"demo: {spenders} spend the budget \d+\.\d times too fast \(over {long}\)"
-        yield Trouble(alert, says, labels | windows, waits=False)
+        yield Trouble(alert, says, labels | windows)
 
 
 _WARNING, _CRITICAL = {"severity": "warning"}, {"severity": "critical"}
