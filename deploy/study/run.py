@@ -86,8 +86,8 @@ class Runner:
             self._last_note(journal.INTERRUPTED)
             self.say(f"interrupted with {many(len(self._left()), 'cell')} to go; --resume goes on with them")
             raise
-        except DiskEnd as end:
-            self._last_note(journal.STOPPED, error=str(end))
+        except DiskEnd as error:
+            self._last_note(journal.STOPPED, error=str(error))
             raise
         except OSError as error:
             end = disk_end(error, self.folder.path)
