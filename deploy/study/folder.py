@@ -25,6 +25,7 @@ from loadgen.run_folder import PART, RunFolder, write_whole
 from serving.errors import Failed, UsageError
 
 T = TypeVar("T")
+_DERIVE = "free space (or copy the folder) and run `teapot study report` on it"
 _COPY = "is the folder whole, and of this teapot's version? copy it again"
 
 
@@ -174,7 +175,7 @@ class StudyFolder:
             write_whole(file, text)
         except OSError as error:
             what = f"cannot be written: {error.strerror or error}"
-            raise Failed(what, where=str(file), fix="free space, or copy the folder") from error
+            raise Failed(what, where=str(file), fix=_DERIVE) from error
 
     def _read(self, file: Path, kind: type[T]) -> T:
         try:
