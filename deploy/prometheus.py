@@ -1,4 +1,4 @@
-"""The Prometheus that is started beside a gateway: found, started, watched, ended.
+"""The Prometheus that is started beside a gateway: found, started, watched, started again, ended.
 
 Owns: its life, and that nothing of its faults reaches serving. Knows nothing about what is scraped for whom.
 """
@@ -6,19 +6,19 @@ Owns: its life, and that nothing of its faults reaches serving. Knows nothing ab
 from __future__ import annotations
 
 import asyncio
-import fcntl
-import itertools
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import aiohttp
 
 import dashboards
-from deploy.prometheus_binary import HOW_TO_GET_IT, Binary, find, usable
+from deploy.prometheus_binary import HOW_TO_GET_IT, find, usable
+from deploy.prometheus_claims import claim_folder, claim_port
 from deploy.prometheus_log import cannot_record, trouble
 from deploy.prometheus_targets import TargetFiles, replace
 from deploy.scrape_config import (
@@ -28,14 +28,13 @@ from deploy.scrape_config import (
     arguments,
     config_text,
     load_folder,
-    ports_to_try,
 )
 from loadgen.discovery import sweep
 from serving.config.schema import Deployment, PrometheusSection
 from serving.engine.folders import DataFolder
 from serving.engine.guardian import Guardian
 from serving.engine.logs import end_of_log, size_of_log
-from serving.engine.ports import LOOPBACK, free_port, is_free
+from serving.engine.ports import LOOPBACK
 from serving.engine.process import EngineProcess, EngineSpec
 from serving.engine.states import EngineState
 from serving.engine.supervised import exit_words
@@ -47,6 +46,10 @@ ANSWERS_WITHIN_S = 5.0
 ENDS_WITHIN_S = 10.0
 POLL_S = 0.05
 LOOK_S = 1.0
+STEADY_S = 600.0
+"""One that ran for so long and ends is news, and is started again at once."""
+PAUSES_S = (1.0, 2.0, 5.0, 15.0, 60.0)
+"""Before it is started again: the first after a steady run, the last for as long as it takes."""
 SWEEP_LOOKS = 5
 CUT_BYTES = 4096
 
@@ -64,6 +67,8 @@ class Place:
     rules: Sequence[Path] = RULES
     """Those that are there are loaded."""
     ends_within_s: float = ENDS_WITHIN_S
+    pauses_s: Sequence[float] = PAUSES_S
+    steady_s: float = STEADY_S
 
     @property
     def files(self) -> StateFiles:
@@ -103,6 +108,10 @@ class LocalPrometheus:
         self._process: EngineProcess | None = None
         self._watching: asyncio.Task[None] | None = None
         self._lock: int | None = None
+        self._port = 0
+        self._since = 0
+        """Where in the log the process that runs began."""
+        self._told_of_no_room = False
 
     async def start(self, admin_url: str, public_url: str) -> None:
         """Start it for the gateway at these addresses, and return once it listens or cannot.
@@ -118,9 +127,14 @@ class LocalPrometheus:
             return
         try:
             binary = await asyncio.to_thread(usable, program)
-            self._lock = lock(place.files.folder / "lock")
+            self._lock = claim_folder(place.files.folder / "lock")
             self._targets.begin(admin_url)
-            await self._start(binary, public_url)
+            start = partial(self._start, binary.path, public_url)
+            process = await start(place.section.port)
+            port, asked = self._port, place.section.port
+            moved = f", since port {asked} is taken" if asked not in (0, port) else ""
+            self._say(f"Prometheus {binary.version} is at {self.url}{moved} (log: {place.log})")
+            self._watching = asyncio.create_task(self._keep(process, start))
         except Failed as error:
             await self._give_up(str(error))
         except OSError as error:
@@ -146,54 +160,79 @@ class LocalPrometheus:
             raise Failed("there is no prometheus on PATH", where="prometheus.enabled", fix=how)
         self._say(f"nothing is recorded over time: there is no Prometheus here; to have one: {how}")
 
-    async def _start(self, binary: Binary, public_url: str) -> None:
+    async def _start(self, program: str, public_url: str, asked: int) -> EngineProcess:
+        """Start it at this port or one after it. Raises: Failed, OSError."""
         place = self._place
-        port = _port(place.section.port)
+        port = claim_port(asked)
         scraped = Scraped(place.deployment, public_url, port)
         rules = [rule for rule in place.rules if rule.is_file()]
         replace(place.files.config, config_text(scraped, place.files, rules))
-        argv = arguments(binary.path, place.deployment, port, place.files, place.section)
+        argv = arguments(program, place.deployment, port, place.files, place.section)
         # Port 0: another program on its port is no reason to wait for its end.
         # It holds the lock as well: one that outlives us by a moment still has the data.
         kept = () if self._lock is None else (self._lock,)
         spec = EngineSpec("prometheus", argv, place.log, port=0, keep_open=kept)
         process = EngineProcess(spec, guardian=self._guardian)
+        self._since = size_of_log(place.log)
         try:
             process.start()
         except Failed as error:
-            raise Failed(f"cannot be started: {error.__cause__}", where=binary.path) from error
+            raise Failed(f"cannot be started: {error.__cause__}", where=program) from error
         self._process = process
         await _listens(process, port)
         if process.exit_code is not None:
             raise self._ended(process.exit_code)
-        self.url = f"http://{LOOPBACK}:{port}"
+        self._port, self.url = port, f"http://{LOOPBACK}:{port}"
         self._changed(self.url)
-        asked = place.section.port
-        moved = f", since port {asked} is taken" if asked not in (0, port) else ""
-        self._say(f"Prometheus {binary.version} is at {self.url}{moved} (log: {place.log})")
-        self._watching = asyncio.create_task(self._watch(process))
+        return process
 
-    async def _watch(self, process: EngineProcess) -> None:
-        """Say once that it cannot record or has ended; put away what dead load generators left."""
-        log, read, told = self._place.log, 0, False
-        for look in itertools.count():
-            if (code := process.exit_code) is not None:
-                await self._give_up(str(self._ended(code)))
-                return
+    async def _keep(
+        self, process: EngineProcess | None, start: Callable[[int], Awaitable[EngineProcess]]
+    ) -> None:
+        """Start it again whenever it ends, after pauses that grow while it ends soon. Said once a row."""
+        pauses_s = self._place.pauses_s
+        now, soon, port = asyncio.get_running_loop().time, 0, self._port
+        while True:
+            began = now()
+            if process is not None:
+                why = await self._watch(process)
+                soon = 0 if now() - began >= self._place.steady_s else soon
+                if soon == 0:
+                    self._say(
+                        f"Prometheus is not running, and serving goes on without it: {why}; it is started "
+                        "again, after longer pauses if it ends again soon"
+                    )
+            await self._end_process()
+            await asyncio.sleep(pauses_s[min(soon, len(pauses_s) - 1)])
+            soon += 1
+            try:
+                process = await start(port)
+            except (Failed, OSError):
+                process = None
+            if process is not None and self._port != port:
+                port = self._port
+                self._say(f"Prometheus is at {self.url} now")
+
+    async def _watch(self, process: EngineProcess) -> Failed:
+        """Why it ended, once it has. Says once that it cannot record; puts away what dead loads left."""
+        log, read, looks = self._place.log, self._since, 0
+        while (code := process.exit_code) is None:
             size = size_of_log(log)
             # A little of what was read already: a line may have been cut.
             found = cannot_record(end_of_log(log, max(0, read - CUT_BYTES))) if size > read else None
             read = size
-            if found is not None and not told:
-                told = True
+            if found is not None and not self._told_of_no_room:
+                self._told_of_no_room = True
                 self._say(f"Prometheus cannot record: {found.what}; {found.fix}; serving goes on")
-            if look % SWEEP_LOOKS == 0:
+            if looks % SWEEP_LOOKS == 0:
                 sweep(self._place.files.load)
+            looks += 1
             await asyncio.sleep(LOOK_S)
+        return self._ended(code)
 
     def _ended(self, code: int) -> Failed:
         # A signal says nothing about the log's old complaints.
-        found = trouble(end_of_log(self._place.log, 0)) if code > 0 else None
+        found = trouble(end_of_log(self._place.log, self._since)) if code > 0 else None
         what = f"it ended ({exit_words(code)})" + (f": {found.what}" if found else "")
         return Failed(
             what, where=str(self._place.log), fix=found.fix if found else "see the log's last lines"
@@ -204,6 +243,12 @@ class LocalPrometheus:
         await self._end()
 
     async def _end(self) -> None:
+        await self._end_process()
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    async def _end_process(self) -> None:
         if self.url is not None:
             self.url = None
             self._changed(None)
@@ -216,37 +261,6 @@ class LocalPrometheus:
                 if stopped.killed:
                     self._say(f"Prometheus did not end in {self._place.ends_within_s:g} s and was killed")
             self._process = None
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
-
-
-def lock(path: Path) -> int:
-    """Hold a deployment's folder as long as this process lives. Raises: Failed if another has it; OSError."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        os.close(descriptor)
-        raise Failed(
-            "another teapot serves a deployment of this name, and its Prometheus has the data",
-            where=str(path.parent),
-            fix="give this deployment another name",
-        ) from error
-    return descriptor
-
-
-def _port(asked: int) -> int:
-    """The port asked for or the next that is free; 0: any. Raises: Failed if there is none."""
-    if asked == 0:
-        return free_port()
-    ports = ports_to_try(asked)
-    found = next((port for port in ports if is_free(LOOPBACK, port)), None)
-    if found is None:
-        what = f"ports {ports[0]} to {ports[-1]} are taken"
-        raise Failed(what, where="prometheus.port", fix="set it to a free one")
-    return found
 
 
 async def _listens(process: EngineProcess, port: int) -> None:

@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 from fakes.fake_prometheus import FakePrometheus, make_fake_prometheus
 
-from deploy.prometheus import LocalPrometheus, Place, lock
+from deploy.prometheus import LocalPrometheus, Place
+from deploy.prometheus_claims import claim_folder
 from deploy.scrape_config import EngineTarget
 from serving.config.schema import PrometheusSection
 from serving.engine.folders import DataFolder
@@ -161,17 +162,70 @@ async def test_one_that_ends_at_its_start_is_said_once_with_the_reason(
         assert line in found.place.log.read_text()
 
 
-async def test_one_that_is_killed_later_is_said_once(tmp_path: Path, fake: FakePrometheus) -> None:
+async def test_one_that_is_killed_later_is_said_and_started_again_where_it_was(
+    tmp_path: Path, fake: FakePrometheus
+) -> None:
     async with beside(place(tmp_path)) as found:
         await found.start()
-        [pid] = found.processes()
+        url, [pid] = found.own.url, found.processes()
         os.kill(pid, signal.SIGKILL)
-        await until(lambda: found.own.url is None)
-        await until(lambda: len(found.said) == 2)
+        await until(lambda: found.urls == [url, None, url])
         assert "serving goes on without it" in found.said[1]
         assert "it ended (signal 9)" in found.said[1]
-        assert found.urls[-1] is None
+        assert "it is started again" in found.said[1]
+        assert found.processes() not in ([], [pid])
+        assert len(found.said) == 2
+
+
+async def test_one_that_ends_again_and_again_is_said_once_and_tried_on_and_on(
+    tmp_path: Path, fake: FakePrometheus
+) -> None:
+    async with beside(replace(place(tmp_path), pauses_s=(0.01,))) as found:
+        await found.start()
+        fake.behave(say=[FULL], exit=1)
+        os.kill(found.processes()[0], signal.SIGKILL)
+        await until(lambda: found.place.log.read_text().count(FULL) >= 3)
+        assert found.own.url is None
+        assert len(found.said) == 2
+        fake.behave()
+        await until(lambda: found.own.url is not None)
+        assert found.urls[0] == found.own.url
     assert len(found.said) == 2
+
+
+async def test_one_that_ends_after_a_steady_run_is_news_again(tmp_path: Path, fake: FakePrometheus) -> None:
+    async with beside(replace(place(tmp_path), pauses_s=(0.01,), steady_s=0.0)) as found:
+        await found.start()
+        for ends in (1, 2):
+            await until(lambda: found.own.url is not None)
+            os.kill(found.processes()[0], signal.SIGKILL)
+            await until(lambda ends=ends: len(found.said) == 1 + ends)
+            assert "it ended (signal 9)" in found.said[ends]
+            await until(lambda ends=ends: found.urls.count(None) == ends)
+
+
+async def test_a_new_address_is_said_where_its_port_was_taken_in_between(
+    tmp_path: Path, fake: FakePrometheus
+) -> None:
+    async with beside(place(tmp_path)) as found:
+        await found.start()
+        port = found.place.section.port
+        os.kill(found.processes()[0], signal.SIGKILL)
+        await until(lambda: is_free("127.0.0.1", port))
+        with socket.create_server(("127.0.0.1", port)):
+            await until(lambda: len(found.said) == 3)
+        assert found.said[2] == f"Prometheus is at {found.own.url} now"
+        assert found.own.url != f"http://127.0.0.1:{port}"
+
+
+async def test_it_is_not_started_again_once_it_is_stopped(tmp_path: Path, fake: FakePrometheus) -> None:
+    async with beside(place(tmp_path)) as found:
+        await found.start()
+        os.kill(found.processes()[0], signal.SIGKILL)
+        await until(lambda: len(found.said) == 2)
+        await found.own.stop()
+        assert found.own.url is None
+        assert found.processes() == []
 
 
 async def test_a_full_disk_under_it_is_said_once_while_it_runs_on(
@@ -266,7 +320,7 @@ async def test_the_lock_is_the_childs_too_so_that_one_left_behind_still_has_its_
         os.close(found.own._lock)  # as the kernel does when teapot is killed
         found.own._lock = None
         with pytest.raises(Failed, match="another teapot"):
-            lock(found.place.files.folder / "lock")
+            claim_folder(found.place.files.folder / "lock")
 
 
 async def test_files_of_load_runs_that_were_killed_are_put_away(tmp_path: Path, fake: FakePrometheus) -> None:

@@ -67,16 +67,18 @@ def child(running: Serving) -> int:
     return named[0]
 
 
-def test_the_end_of_prometheus_is_said_and_nothing_else_ends(home: EngineHome) -> None:
+def test_the_end_of_prometheus_is_said_nothing_else_ends_and_it_comes_back(home: EngineHome) -> None:
     make_fake_prometheus(home.root)
     with serve(home.deployment(prometheus={"port": 0})) as running:
         running.wait_until_ready()
         url = prometheus_of(running)
         assert url is not None
         running.wait_until_said(f"watch    {url} (Prometheus")
-        os.kill(child(running), signal.SIGKILL)
+        killed = child(running)
+        os.kill(killed, signal.SIGKILL)
         running.wait_until_said("serving goes on without it")
-        assert prometheus_of(running) is None
+        until(lambda: not alive([killed]) and prometheus_of(running) == url)
+        assert child(running) != killed
         assert running.get("/health/ready")[0] == 200
         assert running.stop(signal.SIGTERM) == 143
 
