@@ -233,7 +233,7 @@ class EngineGroup:
                 # In a thread: /proc of a busy machine takes longer than a token may wait.
                 found = await asyncio.to_thread(_memory, engine)
                 self._backends[engine.name].memory_bytes = found
-            await asyncio.sleep(MEMORY_EVERY_S)
+            await self.around.clock.sleep(MEMORY_EVERY_S)
 
     def _tell(self, state: RevisionState) -> None:
         self.told.state = state

@@ -204,6 +204,9 @@ class EngineGroups:
             before.cancel()
             await asyncio.gather(before, return_exceptions=True)
         await self._take_away(name, cut=cut)
+        for other, own in self._around.gateway.state.own.items():
+            if own.state == "failed":
+                self._see_whether_over(Failed(f"{name} was ended, and {other} has failed: {own.problem}"))
 
     async def _take_away(self, name: str, *, cut: bool) -> None:
         state = self._around.gateway.state

@@ -10,18 +10,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from deploy.rollout import telling
 from deploy.rollout.client import Admin, Away, Declined
 from deploy.rollout.doing import do
 from deploy.rollout.entries import moved, noted
-from deploy.rollout.evidence import Quality
 from deploy.rollout.journal import DiskFull, Journal
 from deploy.rollout.machine import WATCHED, Action, EventName, Refused, State, actions, advance, due
 from deploy.rollout.plan import Plan
-from deploy.rollout.seen import Seen, event_of, read, shares
+from deploy.rollout.seen import Seen, event_of, lost, read, shares
 from deploy.rollout.sources import Source, source
+from deploy.rollout.warming import Event, Hands, Warming
 from deploy.rollout.watch import Looked, Watch
 from serving.errors import EXIT_FAILED, EXIT_INVALID_MEASUREMENT, EXIT_OK, Failed, TeapotError
 
@@ -32,20 +31,6 @@ PATIENCE_S = 600.0
 """With a deployment that cannot be reached or declines what must be done; then a person has to look."""
 _REPEATED = ("clearing", "promoting", "rolling_back")
 """States whose actions wait for each other, and are done again until their event comes."""
-Event = tuple[EventName, str]
-
-
-class Hands(Protocol):
-    """What a rollout does by itself, without the serving process."""
-
-    def plan(self, plan: Plan) -> None:
-        """See whether the new file can be started. Raises: TeapotError."""
-
-    def warm(self, urls: tuple[str, ...]) -> None:
-        """Let engines meet each kind of work. Raises: Failed."""
-
-    def compare(self, canary: str, baseline: str) -> Quality:
-        """Compare two engines' answers. Raises: Failed."""
 
 
 @dataclass(slots=True)
@@ -81,6 +66,8 @@ class Controller:
     _judged_at: str | None = None
     """Which Prometheus that is. One that is gone is waited for, also at another address."""
     _blind: bool = False
+    _lost: bool = False
+    """It was said that there is nothing to go back to."""
     _pending: Event | None = None
     """What has happened and could not be written down yet."""
     _bad: bool = False
@@ -108,7 +95,7 @@ class Controller:
     def _tick(self) -> None:
         seen: Seen | None = None
         try:
-            seen = read(self.admin.status())
+            seen = self._read()
             event = self._person() or self._act(seen) or self._pending
             if event is None:
                 event = self._look(seen)
@@ -123,15 +110,27 @@ class Controller:
                 self._keep_safe(seen)
             self._stuck(error)
 
+    def _read(self) -> Seen:
+        seen = read(self.admin.status())
+        if seen.deployment != self.plan.deployment:
+            raise Away(
+                f"'{seen.deployment}' runs there, and this rollout is of '{self.plan.deployment}'",
+                where=self.admin.url,
+                fix="start that deployment again, or give its --admin URL",
+            )
+        return seen
+
     def _act(self, seen: Seen) -> Event | None:
         """Do what is to be done; else see what has happened."""
+        if self.state.name == "planned" and (event := event_of(self.state, self.plan, seen)) is not None:
+            return event
         if self._todo:
             while self._todo:
                 try:
                     event = self._do(self._todo[0], seen)
                 except Declined:
                     # What it declined for may be something that this state knows the way out of.
-                    event = event_of(self.state, self.plan, read(self.admin.status()))
+                    event = event_of(self.state, self.plan, self._read())
                     if event is None:
                         raise
                     return event
@@ -141,7 +140,7 @@ class Controller:
             if self.state.name not in _REPEATED:
                 # What was seen is older than what was done.
                 return None
-            seen = read(self.admin.status())
+            seen = self._read()
         event = event_of(self.state, self.plan, seen)
         if event is None and self.state.name in _REPEATED:
             self._todo = list(actions(self.state, self.plan))
@@ -165,29 +164,31 @@ class Controller:
         return None
 
     def _warm(self, seen: Seen) -> Event:
-        canary, baseline = seen.row(self.plan.canary), seen.row(self.plan.baseline)
-        if canary is None:
-            return "gone", "the deployment does not know the new revision any more"
-        try:
-            self.hands.warm(tuple(engine.url for engine in canary.engines))
-            if self.plan.quality and self.watch.quality is None and baseline is not None:
-                first, second = canary.answering[0].url, baseline.answering[0].url
-                self.talk.say("comparing its answers with those of the running revision")
-                self.watch.compared(self.hands.compare(first, second), self.clock())
-        except DiskFull:
-            raise
-        except Failed as error:
-            return "engines_failed", f"it was asked before clients are: {error}"
+        if (event := event_of(self.state, self.plan, seen)) is not None:
+            return event
+        warming = Warming(self.plan, self.hands, self._read, self.talk.say)
+        comparing = self.plan.quality and self.watch.quality is None
+        if comparing:
+            warming.wait_for_baseline(seen)
+        if (event := warming.warm(seen)) is not None:
+            return event
+        if comparing:
+            compared = warming.compare(seen)
+            if isinstance(compared, tuple):
+                return compared
+            if compared is not None:
+                self.watch.compared(compared, self.clock())
         found = self.watch.quality
         if self.plan.quality and found is not None and found.outcome == "fail":
             return "engines_failed", f"its answers are others: {'; '.join(found.reasons)}"
-        if baseline is not None:
+        if seen.row(self.plan.baseline) is not None:
             self._seeing(lambda source: self.watch.begin(source, seen, self.clock()), seen)
-        return "warmed", ""
+        return event_of(self.state, self.plan, self._read()) or ("warmed", "")
 
     def _look(self, seen: Seen) -> Event | None:
         if self.state.name not in WATCHED or self._todo:
             return None
+        self._note_lost(seen)
         now_s = self.clock()
         found: list[Looked | None] = []
         before = self._blind
@@ -200,6 +201,15 @@ class Controller:
             return "sighted", ""
         looked = found[0] if found else None
         return None if looked is None else self._decided(looked, seen)
+
+    def _note_lost(self, seen: Seen) -> None:
+        """Say once, where the new one has all requests anyway, that there is no way back any more."""
+        why = lost(self.plan, seen)
+        if why is not None and not self._lost and not self.watch.unopposed:
+            self._lost = True
+            text = f"{why}: there is nothing to go back to any more"
+            self.talk.say(text)
+            self.journal.append(noted(text, at_s=self.clock()))
 
     def _decided(self, looked: Looked, seen: Seen) -> Event | None:
         verdict, why = looked.judgement.verdict, "; ".join(looked.judgement.reasons())
@@ -253,6 +263,7 @@ class Controller:
         self._pending, self._bad = (event, why), following.name == "rolling_back"
         self.journal.append(moved(following, event))
         self._pending, self._bad = None, False
+        self.watch.unopposed |= event == "lost"
         self.state = following
         self._todo = list(actions(following, self.plan))
         self.talk.say(telling.line(following, self.plan))
@@ -266,7 +277,8 @@ class Controller:
         This is the one thing that is done without: once lines can be kept again, the weights are seen not to
         be as they were set, and that leads to the same state.
         """
-        if (self._bad or self.watch.failing) and seen.row(self.plan.baseline) is not None:
+        baseline = seen.row(self.plan.baseline)
+        if (self._bad or self.watch.failing) and baseline is not None and baseline.answers:
             try:
                 self.admin.weigh(shares(seen, self.plan, 0.0))
             except (Away, Declined) as error:

@@ -10,7 +10,7 @@ import math
 from deploy.rollout.client import Admin
 from deploy.rollout.machine import Action, State
 from deploy.rollout.plan import Plan
-from deploy.rollout.seen import Seen, as_set, shares
+from deploy.rollout.seen import Seen, alone, as_set, shares
 
 AGAIN_IN_S = 60
 """What clients are told to wait where nobody knows how long the old engines took to come up."""
@@ -45,12 +45,16 @@ def do(action: Action, state: State, plan: Plan, seen: Seen, admin: Admin) -> No
         if canary is not None:
             admin.shadow(plan.canary, 0.0)
     elif action.kind == "set_weights":
-        ratio = action.weight_ratio or 0.0
+        # Going back with nothing to go back to, somebody has to answer.
+        ratio = action.weight_ratio or (1.0 if alone(plan, seen) else 0.0)
         there = baseline is not None and baseline.state == "ready"
         if (ratio > 0 or there) and not as_set(seen, plan, ratio):
             admin.weigh(shares(seen, plan, ratio))
     elif action.kind == "end_canary":
-        if canary is not None and canary.state != "leaving" and (not replace or baseline is not None):
+        if canary is None or canary.state == "leaving" or (replace and baseline is None):
+            return
+        # The last that can answer stays until another can, bad as it may be.
+        if not canary.answers or (baseline is not None and baseline.answers):
             admin.end(plan.canary, cut=plan.on_rollback == "cut")
     elif action.kind == "start_baseline" and baseline is None:
         replaces = plan.canary if canary is not None and canary.state != "failed" else None

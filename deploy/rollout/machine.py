@@ -23,14 +23,15 @@ StateName = Literal[
 EventName = Literal[
     "fits", "refused", "cleared", "engines_up", "proven", "engines_failed", "gone", "disturbed", "warmed",
     "shadowed", "moved", "passed", "failed", "inconclusive", "blind", "sighted", "timed_out", "waited_out",
-    "removed", "promote", "abort",
+    "removed", "promote", "abort", "lost", "nobody",
 ]  # fmt: skip
 """fits, refused: the new one was planned beside what runs. cleared: the old engines have ended (replace).
 engines_up, proven, engines_failed: what the serving process says of the new revision. gone: it no longer
 knows it. disturbed: the weights are not as they were set. blind, sighted: the evidence is away, and back.
 timed_out, waited_out, shadowed: see `due`. removed: the revision that had to leave has left. passed, failed,
-inconclusive: a look of the gate. promote, abort: by a person."""
-Choice = Literal["->warmed", "->next", "->limit", "->end", "->fits"]
+inconclusive: a look of the gate. promote, abort: by a person. lost: the old revision was given up or ended by
+somebody, and the new one can answer. nobody: neither can, and there is nothing to wait for."""
+Choice = Literal["->warmed", "->next", "->limit", "->end", "->fits", "->last", "->alone"]
 """Targets that depend on the plan or the step."""
 ActionKind = Literal[
     "plan", "end_baseline", "start_canary", "warm", "shadow_on", "shadow_off", "set_weights", "end_canary",
@@ -52,6 +53,7 @@ TABLE: Mapping[tuple[StateName, EventName], StateName | Choice] = {
     ("planned", "refused"): "failed",
     ("planned", "timed_out"): "failed",
     ("planned", "abort"): "failed",
+    ("planned", "lost"): "failed",
     ("planned", "blind"): "planned",
     ("planned", "sighted"): "planned",
     ("clearing", "cleared"): "starting",
@@ -83,11 +85,14 @@ TABLE: Mapping[tuple[StateName, EventName], StateName | Choice] = {
     ("asking", "sighted"): "asking",
     **{(state, event): "->next" for state in WATCHED for event in ("passed", "promote")},
     **{(state, event): "rolling_back" for state in WATCHED for event in (*_BAD, "failed")},
+    **{(state, "lost"): "->last" for state in ("warming", "shadowing", "moving", *WATCHED)},
     ("promoting", "removed"): "done",
     ("promoting", "gone"): "rolling_back",
     **{("promoting", event): "promoting" for event in ("engines_failed", "disturbed", "blind", "sighted",
                                                          "timed_out")},
     ("rolling_back", "removed"): "->end",
+    ("rolling_back", "lost"): "->alone",
+    ("rolling_back", "nobody"): "failed",
     **{("rolling_back", event): "rolling_back" for event in ("gone", "engines_failed", "disturbed", "blind",
                                                              "sighted", "timed_out", "abort", "failed")},
 }  # fmt: skip
@@ -177,6 +182,10 @@ def _resolved(state: State, target: StateName | Choice, plan: Plan) -> tuple[int
     if target == "->next":
         following = (state.step or 0) + 1
         return (following, "moving") if following < len(plan.steps) else (state.step, "promoting")
+    if target in ("->last", "->alone"):
+        # Somebody has to answer: it gets all requests, and is judged on; or a person decides, for there is
+        # nothing to go back to.
+        return len(plan.steps) - 1, "moving" if target == "->last" else "asking"
     if target == "->limit":
         return state.step, "asking" if plan.then == "ask" else "rolling_back"
     if target == "->end":

@@ -13,7 +13,7 @@ from typing import Any
 
 from deploy.rollout.machine import EventName, State
 from deploy.rollout.plan import Plan
-from serving.errors import UsageError
+from serving.errors import Failed, UsageError
 from serving.gateway.backends import ANSWERING
 
 _AS_SET = 1e-6
@@ -46,6 +46,11 @@ class Row:
         """Those whose tokens clients get."""
         return tuple(engine for engine in self.engines if engine.role in ANSWERING)
 
+    @property
+    def answers(self) -> bool:
+        """Whether clients can get tokens of it now."""
+        return self.state == "ready" and any(engine.ready for engine in self.answering)
+
 
 @dataclass(frozen=True, slots=True)
 class Seen:
@@ -76,7 +81,8 @@ def read(status: Mapping[str, Any]) -> Seen:
 def baseline_of(seen: Seen) -> Row:
     """The revision that a new one is to take the place of: own engines with the largest share.
 
-    Raises: UsageError where there is none.
+    Raises: UsageError where there is none; Failed where it cannot answer, for then there would be nothing to
+    compare with and nothing to go back to.
     """
     serving = [row for row in seen.rows.values() if row.weight > 0]
     if not serving:
@@ -84,7 +90,33 @@ def baseline_of(seen: Seen) -> Row:
             f"no revision of '{seen.deployment}' with engines of its own has requests to hand over",
             fix="start it with `teapot serve`; revisions elsewhere are weighted with PUT /revisions",
         )
-    return max(serving, key=lambda row: row.weight)
+    unable = next((row for row in serving if row.state != "ready"), None)
+    found = max(serving, key=lambda row: row.weight) if unable is None else unable
+    if not found.answers:
+        raise Failed(
+            f"revision '{found.name}' has requests and cannot answer them: {_standing(found)}",
+            where=f"revision {found.name} of '{seen.deployment}'",
+            fix="wait until `teapot status` shows it ready; or give its requests to another (PUT /revisions) "
+            "and end it (DELETE); or `teapot serve` the new file in its place",
+        )
+    return found
+
+
+def lost(plan: Plan, seen: Seen) -> str | None:
+    """Why there is no old revision to go back to any more; None: there is, or it had to make room."""
+    row = seen.row(plan.baseline)
+    if plan.strategy == "replace":
+        # It is not there while the new one is. Only one that did not come up again is lost.
+        return None if row is None or row.state != "failed" else f"the old revision {_told(row)}"
+    if row is None:
+        return f"the old revision '{plan.baseline}' is gone"
+    return f"the old revision {_told(row)}" if row.state in ("failed", "leaving") else None
+
+
+def alone(plan: Plan, seen: Seen) -> bool:
+    """Whether nobody but the new revision can answer, and nobody else will."""
+    canary = seen.row(plan.canary)
+    return canary is not None and canary.state == "ready" and lost(plan, seen) is not None
 
 
 def shares(seen: Seen, plan: Plan, ratio: float) -> dict[str, float]:
@@ -110,14 +142,14 @@ def event_of(state: State, plan: Plan, seen: Seen) -> tuple[EventName, str] | No
     """What has happened to the revisions, in a state whose actions are done; None: nothing yet."""
     canary, baseline = seen.row(plan.canary), seen.row(plan.baseline)
     if state.name == "rolling_back":
-        back = plan.strategy != "replace" or (baseline is not None and baseline.state == "ready")
-        return ("removed", "") if canary is None and back else None
+        return _going_back(state, plan, seen)
     if state.name == "promoting":
         if canary is None:
             return "gone", "the new revision is gone"
         return ("removed", "") if baseline is None else None
+    why = lost(plan, seen)
     if state.name == "planned":
-        return None
+        return None if why is None else ("lost", f"{why}, so there is nothing to compare with")
     if canary is None or canary.state == "leaving":
         return "gone", "the deployment does not know the new revision any more"
     if canary.state == "failed":
@@ -128,7 +160,35 @@ def event_of(state: State, plan: Plan, seen: Seen) -> tuple[EventName, str] | No
         event: dict[str, EventName] = {"proving": "engines_up", "ready": "proven"}
         found = event.get(canary.state)
         return None if found is None or (found, state.name) == ("engines_up", "proving") else (found, "")
+    if why is not None and (state.step is None or plan.steps[state.step].weight_ratio < 1):
+        return "lost", f"{why}; the new one gets all requests, for nobody else can answer"
     return _weights(state, plan, seen)
+
+
+def _going_back(state: State, plan: Plan, seen: Seen) -> tuple[EventName, str] | None:
+    canary, baseline, why = seen.row(plan.canary), seen.row(plan.baseline), lost(plan, seen)
+    if why is not None and alone(plan, seen):
+        if not as_set(seen, plan, 1.0):
+            return None
+        first = f"{state.why}. " if state.why else ""
+        return "lost", f"{first}But {why}: there is nothing to go back to, and nobody else can answer"
+    if why is not None and (canary is None or canary.state == "failed"):
+        first = f"{state.why}; " if state.why else ""
+        return "nobody", f"{first}{why}, and so is the new one: see why, and start `teapot serve` again"
+    if canary is not None:
+        return None
+    back = plan.strategy != "replace" or (baseline is not None and baseline.state == "ready")
+    return ("removed", "") if back else None
+
+
+def _told(row: Row) -> str:
+    return f"'{row.name}' is {row.state}{f' ({row.problem})' if row.problem else ''}"
+
+
+def _standing(row: Row) -> str:
+    if row.state != "ready":
+        return f"it is {row.state}{f' ({row.problem})' if row.problem else ''}"
+    return "none of its engines is ready"
 
 
 def _weights(state: State, plan: Plan, seen: Seen) -> tuple[EventName, str] | None:

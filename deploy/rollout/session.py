@@ -182,4 +182,5 @@ def _conclude(state: State, journal: Journal, plan: Plan, console: Console) -> N
         console.say(f"the running process serves {plan.file} now; a restart must name it:")
         console.say(f"  teapot serve {plan.file}")
     elif state.name == "asking":
-        console.say("too little to tell: `teapot rollout promote` passes the step, `... abort` goes back")
+        why = state.why or "too little to tell"
+        console.say(f"{why}: `teapot rollout promote` passes the step, `teapot rollout abort` goes back")

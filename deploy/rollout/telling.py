@@ -28,7 +28,7 @@ _WORDS = {
     "rolling_back": "going back",
     "done": "promoted",
     "rolled_back": "rolled back",
-    "failed": "failed before a request was moved",
+    "failed": "failed",
 }
 
 
@@ -65,6 +65,8 @@ def weight_of(state: State, plan: Plan) -> float:
 def line(state: State, plan: Plan) -> str:
     """A state as a line for people."""
     told = f"{plan.canary}: {_WORDS[state.name]}"
+    if state.name == "failed" and state.step is None:
+        told += " before a request was moved"
     if state.step is not None and not state.over:
         told += f" (step {state.step + 1} of {len(plan.steps)}, {weight_of(state, plan):.0%})"
     return f"{told}: {state.why}" if state.why else told

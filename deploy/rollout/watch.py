@@ -42,6 +42,8 @@ class Watch:
     looks: dict[str, int] = field(default_factory=dict)
     """By verdict."""
     last: Looked | None = None
+    unopposed: bool = False
+    """The old revision was lost on the way: what it did at its end is nothing to be held against."""
     failing: bool = False
     """A look said FAIL and could not be kept."""
     _windows: list[Window] = field(default_factory=list)
@@ -57,6 +59,8 @@ class Watch:
         for line in lines:
             if line["kind"] == "window":
                 watch._windows.append((Reading(**line["canary"]), Reading(**line["baseline"])))
+            elif line["kind"] == "state":
+                watch.unopposed |= line["event"] == "lost"
             elif line["kind"] == "quality":
                 watch.quality = Quality(line["outcome"], tuple(line["reasons"]))
             elif line["kind"] == "look":
@@ -140,7 +144,7 @@ class Watch:
 
     def _before(self) -> Side | None:
         """The baseline while it still had requests: from the window before to the beginning of this one."""
-        if len(self._windows) < 2 or self.plan.strategy == "replace":
+        if len(self._windows) < 2 or self.plan.strategy == "replace" or self.unopposed:
             return None
         return side(self._windows[-2][1], self._windows[-1][1])
 

@@ -168,6 +168,24 @@ async def test_where_the_old_revision_is_lost_the_new_one_steps_in_though_it_has
         assert "wrong flag is not tried again" in str(failure)
 
 
+async def test_where_the_old_one_is_lost_and_the_new_one_ended_nobody_waits_for_engines_that_never_come(
+    home: EngineHome,
+) -> None:
+    async with running(home, file_of(home, "old")) as up:
+        home.behave("--start-delay 100 --say 'it takes long'")
+        await up.begin(file_of(home, "new"))
+        await up.reaches("starting")
+        log = up.stack.engines.groups["new"].prepared.engines[0].spec.log
+        await until(lambda: log.exists() and "it takes long" in log.read_text())
+        home.behave("--die-after 0 --start-delay 5 --die-exit-code 2 --die-message 'error: unrecognized -x'")
+        kill(up, "main")
+        await up.reaches("failed", "main")
+        assert not up.ended.done()
+        assert (await up.call("DELETE", "/revisions/new"))[0] == 202
+        failure = await asyncio.wait_for(up.ended, 30)
+        assert "new was ended, and main has failed: " in str(failure)
+
+
 async def test_a_third_comes_up_although_the_one_that_has_the_share_is_lost(home: EngineHome) -> None:
     async with running(home, file_of(home, "old")) as up:
         await up.begin(file_of(home, "new"))

@@ -37,6 +37,8 @@ class Revision:
     weight: float = 0.0
     problem: str | None = None
     looks: int = 0
+    down: bool = False
+    """Whether its engines are being started again."""
 
 
 _NEXT = {"planned": "starting", "starting": "proving", "proving": "ready", "leaving": "gone"}
@@ -57,6 +59,8 @@ class FakeDeployment:
     replaced: dict[str, str] = field(default_factory=dict)
     told: list[Mapping[str, Any]] = field(default_factory=list)
     prometheus: str | None = None
+    name: str = "demo"
+    url: str = "http://admin"
 
     def status(self) -> dict[str, Any]:
         if self.away:
@@ -69,12 +73,12 @@ class FakeDeployment:
                 "file": row.file, "up_in_s": 21.5, "modes": [],
                 "backends": [
                     {"url": f"http://{name}", "role": "any", "in_flight": 0,
-                     "state": "ready" if row.state == "ready" else "starting"}
+                     "state": "ready" if row.state == "ready" and not row.down else "starting"}
                 ],
             }
             for name, row in self.rows.items()
         ]  # fmt: skip
-        return {"name": "demo", "revisions": revisions, "prometheus": self.prometheus}
+        return {"name": self.name, "revisions": revisions, "prometheus": self.prometheus}
 
     def _go_on(self, name: str) -> None:
         """Each state is seen twice before the next."""
@@ -122,6 +126,9 @@ class FakeDeployment:
         self._call(f"weigh {shown}")
         if unknown := weights.keys() - self.rows.keys():
             raise Declined(f"there is no revision {sorted(unknown)[0]!r}")
+        for name, weight in weights.items():
+            if weight > 0 and self.rows[name].state in ("failed", "leaving"):
+                raise Declined(f"revision {name!r} is {self.rows[name].state} and can serve nobody")
         total = sum(weights.values())
         for name, row in self.rows.items():
             row.weight = weights.get(name, 0.0) / total

@@ -21,6 +21,7 @@ from fakes.engine_home import EngineHome
 from deploy.prepared import prepare
 from deploy.stack import Stack
 from serving.console import Console
+from serving.engine.watching import Clock
 
 PATIENCE_S = 60.0
 SMALL = {"device": "cpu", "kv_cache_memory": "256MiB", "max_model_len": 2048}
@@ -106,11 +107,13 @@ class Running:
 
 
 @asynccontextmanager
-async def running(home: EngineHome, file: Path, *, allow_ineffective: bool = False) -> AsyncIterator[Running]:
+async def running(
+    home: EngineHome, file: Path, *, allow_ineffective: bool = False, clock: Clock | None = None
+) -> AsyncIterator[Running]:
     """A stack up for the length of a `with`."""
     console = Said()
     prepared = prepare(str(file), (), console, allow_ineffective=allow_ineffective)
-    stack = Stack(prepared, console, allow_ineffective)
+    stack = Stack(prepared, console, allow_ineffective, clock or Clock())
     try:
         await stack.up()
         ended = asyncio.create_task(stack.ended())

@@ -122,6 +122,7 @@ def _parser() -> argparse.ArgumentParser:
     own.add_argument("--die-on-request", type=int, help="exit at this request, from 1")
     own.add_argument("--fail-every", type=int, help="answer each so-many-th request with a 500")
     own.add_argument("--hang-every", type=int, help="answer each so-many-th request never")
+    own.add_argument("--leak", type=int, default=0, metavar="MIB", help="memory that it takes each second")
     own.add_argument("--die-message", default="RuntimeError: scripted death")
     own.add_argument("--die-exit-code", type=int, default=1)
     own.add_argument("--ignore-sigterm", action="store_true")
@@ -185,6 +186,7 @@ async def _serve(options: argparse.Namespace) -> int:
         loop.call_later(options.die_after, stop, options.die_exit_code)
     for line in options.say:
         _say(line)
+    leaking = asyncio.create_task(_leak(options.leak)) if options.leak else None
     await asyncio.wait([stopped], timeout=options.start_delay)
     app = EngineApp(_settings(options), die=lambda: stop(options.die_exit_code))
     if not stopped.done():
@@ -194,12 +196,22 @@ async def _serve(options: argparse.Namespace) -> int:
         sys.stdout.flush()
         await stopped
         server.close()
+    if leaking is not None:
+        leaking.cancel()
     code = stopped.result()
     if code == 0:
         await _drain(app, options.shutdown_timeout)
     else:
         _say(options.die_message)
     return code
+
+
+async def _leak(mib_per_s: int) -> None:
+    kept = []
+    while True:
+        # Each byte is written, or the pages would not be there.
+        kept.append(b"x" * (mib_per_s * 2**20 // 10))
+        await asyncio.sleep(0.1)
 
 
 def _say(text: str) -> None:

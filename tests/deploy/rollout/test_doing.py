@@ -46,6 +46,18 @@ def done(action: Action, state: str, plan: Plan, **rows: Revision) -> list[str]:
         (Action("end_canary"), "rolling_back", {"main": MAIN, "new": NEW}, ["end new finish"]),
         (Action("end_canary"), "rolling_back", {"main": MAIN, "new": replace(NEW, state="leaving")}, []),
         (Action("end_canary"), "rolling_back", {"main": MAIN}, []),
+        # The last that can answer stays, bad as it may be.
+        (Action("end_canary"), "rolling_back", {"main": replace(MAIN, down=True), "new": NEW}, []),
+        (Action("end_canary"), "rolling_back", {"main": replace(MAIN, state="failed"), "new": NEW}, []),
+        (
+            Action("end_canary"), "rolling_back",
+            {"main": replace(MAIN, down=True), "new": replace(NEW, down=True)}, ["end new finish"],
+        ),
+        (
+            Action("set_weights", 0.0), "rolling_back",
+            {"main": replace(MAIN, state="failed"), "new": NEW}, ["weigh new=1"],
+        ),
+        (Action("set_weights", 0.0), "rolling_back", {"new": replace(NEW, weight=1.0)}, []),
         (
             Action("end_baseline"), "promoting",
             {"main": replace(MAIN, weight=0.0), "new": replace(NEW, weight=1.0)}, ["end main finish"],

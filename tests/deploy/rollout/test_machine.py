@@ -218,6 +218,18 @@ def test_a_timer_that_runs_out_is_an_event_that_its_state_knows() -> None:
         assert event is None or (name, event) in TABLE
 
 
+def test_with_the_old_one_lost_the_last_step_comes_at_once_and_going_back_asks() -> None:
+    for name in ("warming", "shadowing", "moving", "baking", "holding", "asking"):
+        assert walk(PLAN, "lost", "moved", "passed", start=at(name)) == [
+            "moving 2", "baking 2", "promoting 2",
+        ]  # fmt: skip
+    assert walk(PLAN, "failed", "lost", "promote", start=at("baking")) == [
+        "rolling_back 0", "asking 2", "promoting 2",
+    ]  # fmt: skip
+    assert walk(PLAN, "lost") == ["failed"]
+    assert walk(PLAN, "engines_failed", "nobody", start=at("baking")) == ["rolling_back 0", "failed 0"]
+
+
 def test_what_is_over_says_what_to_do_instead() -> None:
     with pytest.raises(Refused, match="'abort' is not possible while the rollout is rolled back"):
         advance(at("rolled_back"), "abort", PLAN, at_s=0.0)

@@ -9,7 +9,7 @@ import pytest
 from deploy.rollout.machine import State
 from deploy.rollout.plan import Plan, Step
 from deploy.rollout.seen import Seen, as_set, baseline_of, event_of, read, shares
-from serving.errors import UsageError
+from serving.errors import Failed, UsageError
 
 PLAN = Plan(
     deployment="demo", canary="new", baseline="main", file="/new.yaml", strategy="canary",
@@ -69,7 +69,45 @@ def test_weights_are_as_set_whatever_others_have() -> None:
     assert not as_set(seen(row("cluster", 1.0, None)), PLAN, 0.0)
 
 
+def down(url: str, role: str = "any") -> dict[str, Any]:
+    return {"url": url, "role": role, "state": "down", "in_flight": 0}
+
+
+@pytest.mark.parametrize(
+    ("rows", "why"),
+    [
+        ((row("main", 1.0, "failed", problem="it crashed"),), r"it is failed \(it crashed\)"),
+        ((row("main", 1.0, "starting"),), "it is starting"),
+        ((row("main", 1.0, backends=[down("http://main")]),), "none of its engines is ready"),
+        (
+            (
+                row(
+                    "main",
+                    1.0,
+                    backends=[row("p", 0)["backends"][0] | {"role": "prefill"}, down("d", "decode")],
+                ),
+            ),
+            "none of its engines is ready",
+        ),
+        # Not the largest, but its share could not be given to it again.
+        ((row("big", 0.9), row("main", 0.1, "failed")), "it is failed"),
+    ],
+)
+def test_no_rollout_begins_beside_a_revision_that_has_requests_and_cannot_answer_them(
+    rows: tuple[dict[str, Any], ...], why: str
+) -> None:
+    with pytest.raises(Failed, match=f"revision 'main' has requests and cannot answer them: {why}") as found:
+        baseline_of(seen(*rows))
+    assert "`teapot serve` the new file in its place" in found.value.problems[0].fix
+
+
+def test_one_of_its_engines_is_enough_to_begin_beside() -> None:
+    backends = [*row("main", 0)["backends"], down("http://other")]
+    assert baseline_of(seen(row("main", 1.0, backends=backends), row("old", 0.0, "failed"))).name == "main"
+
+
 MAIN, NEW = row("main", 0.9), row("new", 0.1)
+DEAD, ALL = row("main", 0.9, "failed"), row("new", 1.0)
 CASES: list[tuple[str, tuple[dict[str, Any], ...], str | None]] = [
     ("planned", (MAIN,), None),
     ("clearing", (MAIN, row("new", 0, "planned")), None),
@@ -95,6 +133,19 @@ CASES: list[tuple[str, tuple[dict[str, Any], ...], str | None]] = [
     ("promoting", (MAIN,), "gone"),
     ("rolling_back", (MAIN, row("new", 0, "leaving")), None),
     ("rolling_back", (MAIN,), "removed"),
+    ("planned", (DEAD,), "lost"),
+    ("starting", (DEAD, row("new", 0, "starting")), None),
+    ("warming", (DEAD, row("new", 0)), "lost"),
+    ("shadowing", (row("new", 0),), "lost"),
+    ("moving", (DEAD, NEW), "lost"),
+    ("baking", (row("main", 0.0, "leaving"), ALL), "lost"),
+    ("asking", (ALL,), "lost"),
+    ("baking", (DEAD, row("new", 0.1, "failed")), "engines_failed"),
+    ("rolling_back", (DEAD, NEW), None),
+    ("rolling_back", (row("main", 0, "failed"), ALL), "lost"),
+    ("rolling_back", (DEAD, row("new", 0.1, "failed")), "nobody"),
+    ("rolling_back", (DEAD, row("new", 0, "leaving")), None),
+    ("rolling_back", (row("other", 1.0),), "nobody"),
 ]
 
 
@@ -104,6 +155,12 @@ def test_each_state_sees_what_concerns_it(
 ) -> None:
     found = event_of(State(name=state, step=0), PLAN, seen(*rows))
     assert (found[0] if found else None) == event
+
+
+@pytest.mark.parametrize("state", ["moving", "baking", "holding"])
+def test_where_the_new_one_has_all_requests_the_old_one_is_not_needed(state: Any) -> None:
+    found = event_of(State(name=state, step=1), PLAN, seen(row("main", 0, "failed"), ALL))
+    assert (found[0] if found else None) == ("moved" if state == "moving" else None)
 
 
 def test_the_problem_of_an_engine_is_the_reason() -> None:

@@ -49,6 +49,13 @@ def test_every_state_has_words_and_a_document_that_the_gateway_takes(tmp_path: P
 
 
 @pytest.mark.parametrize(
+    ("step", "told"), [(None, "new: failed before a request was moved: no"), (1, "new: failed: no")]
+)
+def test_a_failure_tells_whether_requests_had_been_moved(step: int | None, told: str) -> None:
+    assert telling.line(State(name="failed", step=step, why="no"), PLAN) == told
+
+
+@pytest.mark.parametrize(
     ("name", "step", "ratio"),
     [("starting", None, 0), ("baking", 0, 0.1), ("moving", 1, 1), ("promoting", 1, 1), ("done", 1, 1),
      ("rolling_back", 1, 0), ("rolled_back", 1, 0)],

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from fakes.rollouts import WIDE
 
+from deploy.rollout.entries import moved
 from deploy.rollout.evidence import Quality, Reading
 from deploy.rollout.journal import DiskFull, Journal
 from deploy.rollout.machine import State
@@ -120,6 +121,17 @@ def test_the_last_step_is_compared_with_what_the_baseline_did_before(watch: Watc
     assert found is not None
     assert found.judgement.findings["errors"].numbers["baseline_n"] == 1000
     assert found.judgement.findings["errors"].numbers["n"] == 100
+
+
+def test_where_the_old_revision_was_lost_its_end_is_nothing_to_be_held_against(watch: Watch) -> None:
+    source = Counting()
+    looked(watch, source, 101.0, 111.0)
+    watch.journal.append(moved(replace(LAST, name="moving"), "lost"))
+    again = Watch.resumed(PLAN, watch.journal, watch.journal.lines())
+    looked(again, source, 201.0, 211.0, state=LAST)
+    assert again.last is not None
+    assert again.last.judgement.findings["errors"].numbers["baseline_n"] == 0
+    assert again.last.judgement.findings["tokens"].answer == "NOT JUDGED"
 
 
 def test_counters_that_begin_anew_begin_the_window_anew(watch: Watch) -> None:
