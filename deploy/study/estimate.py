@@ -17,7 +17,7 @@ from deploy.study.rows import QUALITIES, QUALITY, Estimate, PlannedCell, Planned
 from loadgen.workload import Workload
 from loadgen.workload_arrivals import Closed, Stages, TraceTimes
 from loadgen.workload_lengths import Fixed
-from loadgen.workload_prompts import PromptSet, RandomTokens, SharedPrefix
+from loadgen.workload_prompts import MultiTurn, PromptSet, RandomTokens, SharedPrefix
 from serving.config.arguments import argument_flags
 from serving.config.schema import Deployment
 from serving.config.units import format_duration
@@ -100,13 +100,14 @@ def start_key(deployment: Deployment, device: Device) -> StartKey:
 def load_s(workload: Workload, device: Device) -> float:
     """How long the load of a workload is thought to last, with its warm-up."""
     arrival = workload.arrival
-    prompt, answer = lengths_of(workload)
-    one = answer * STEP_S[device] + prompt / PROMPT_TOKENS_PER_S[device]
+    prompt, answer, pauses = _of_a_request(workload)
+    one = answer * STEP_S[device] + prompt / PROMPT_TOKENS_PER_S[device] + pauses
     slots = arrival.concurrency if isinstance(arrival, Closed) else 1
     warm = math.ceil(workload.warmup.requests / slots) * one
     if isinstance(arrival, Closed) and arrival.requests is not None:
         waves = math.ceil(arrival.requests / slots)
-        whole = waves * (answer * STEP_S[device] + slots * prompt / PROMPT_TOKENS_PER_S[device])
+        each = answer * STEP_S[device] + slots * prompt / PROMPT_TOKENS_PER_S[device] + pauses
+        whole = waves * each
         return warm + (whole if arrival.duration is None else min(whole, arrival.duration + one))
     if isinstance(arrival, Stages):
         return warm + sum(stage.duration for stage in arrival.stages) + one
@@ -115,6 +116,20 @@ def load_s(workload: Workload, device: Device) -> float:
     if isinstance(arrival, TraceTimes | Closed) or arrival.requests is None:
         return warm + UNKNOWN_S
     return warm + arrival.requests / arrival.rate + one
+
+
+def _of_a_request(workload: Workload) -> tuple[int, int, float]:
+    """Tokens that are prefilled and decoded, and seconds between turns: a conversation is all of its turns.
+
+    Each turn brings new words and all that was said before; what a prefix cache spares is not counted.
+    """
+    (prompt, answer), prompts = lengths_of(workload), workload.prompts
+    if not isinstance(prompts, MultiTurn):
+        return prompt, answer, 0.0
+    turns, new = prompts.turns, prompts.input_tokens
+    words = new.tokens if isinstance(new, Fixed) else SHORT_PROMPT_TOKENS
+    read = words * turns * (turns + 1) // 2 + answer * turns * (turns - 1) // 2
+    return read, turns * answer, (turns - 1) * prompts.think
 
 
 def lengths_of(workload: Workload) -> tuple[int, int]:

@@ -70,6 +70,17 @@ def test_a_load_lasts_as_long_as_its_file_says(
     assert load_s(workload(said), "cpu") == pytest.approx(seconds)
 
 
+def test_a_conversation_is_all_of_its_turns_with_what_was_said_before() -> None:
+    """By hand: prompts of 100, 210 and 320 tokens are 630, three answers of 10 tokens, two pauses of 5 s; two
+    conversations one after another. With times of arrival, one more after the last of them."""
+    turns = {"kind": "multi_turn", "turns": 3, "input_tokens": 100, "output_tokens": 10, "think": "5s"}
+    one = 0.630 + 30 * 0.06 + 10
+    closed = {"process": "closed", "concurrency": 1, "requests": 2}
+    assert load_s(workload(closed, prompts=turns, endpoint="chat"), "cpu") == pytest.approx(2 * one)
+    timed = {"process": "constant", "rate": "1/s", "duration": "20s"}
+    assert load_s(workload(timed, prompts=turns, endpoint="chat"), "cpu") == pytest.approx(20 + one)
+
+
 def test_lengths_are_read_where_they_are_told_and_short_where_not() -> None:
     shared = {
         "kind": "shared_prefix",
