@@ -196,12 +196,12 @@ async def test_one_that_ends_again_and_again_is_said_once_and_tried_on_and_on(
 async def test_one_that_ends_after_a_steady_run_is_news_again(tmp_path: Path, fake: FakePrometheus) -> None:
     async with beside(replace(place(tmp_path), pauses_s=(0.01,), steady_s=0.0)) as found:
         await found.start()
-        for ends in (1, 2):
-            await until(lambda: found.own.url is not None)
-            os.kill(found.processes()[0], signal.SIGKILL)
-            await until(lambda ends=ends: len(found.said) == 1 + ends)
-            assert "it ended (signal 9)" in found.said[ends]
-            await until(lambda ends=ends: found.urls.count(None) == ends)
+        url = found.own.url
+        os.kill(found.processes()[0], signal.SIGKILL)
+        await until(lambda: found.urls == [url, None, url])
+        os.kill(found.processes()[0], signal.SIGKILL)
+        await until(lambda: found.urls == [url, None, url, None, url])
+        assert ["it ended (signal 9)" in words for words in found.said] == [False, True, True]
 
 
 async def test_a_new_address_is_said_where_its_port_was_taken_in_between(
