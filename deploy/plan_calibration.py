@@ -13,6 +13,7 @@ from typing import Any
 
 from serving.planner.ask import Ask
 from serving.planner.plan import speed
+from serving.planner.refusals import refuse
 from serving.planner.roofline import decode_floor
 
 
@@ -22,6 +23,7 @@ def calibrate(ask: Ask, run: str) -> Ask:
     An efficiency that is given stays. Speculation makes the share larger, up to more than 1: a step then
     gives several tokens.
     """
+    refuse(ask)
     served = speed(ask)
     if served is None or ask.efficiency is not None or ask.lengths is None:
         return ask

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from deploy.plan_calibration import calibrate
 from deploy.plan_cpu import cpu_device
-from deploy.plan_inputs import drafting, lengths, read_shape
+from deploy.plan_inputs import read_shape
+from deploy.plan_load import drafting, lengths
 from deploy.planning import VERSION, gpu_of
 from serving.config.document import Document
 from serving.config.layout import engine_slots, ranks
@@ -81,9 +82,14 @@ def _model(deployment: Deployment, document: Document, folder: Path) -> Model:
 def _with_drafts(args: argparse.Namespace, deployment: Deployment) -> argparse.Namespace:
     """The options, with the tokens that the file drafts where an acceptance is given without them."""
     mode = deployment.mode(Speculative)
-    told = args.acceptance is not None or args.acceptance_by_position
-    if mode is None or args.speculate or not told:
+    if args.acceptance is None and args.acceptance_by_position is None:
         return args
+    if mode is None:
+        raise UsageError(
+            "the file drafts nothing that this could be said of",
+            where="--acceptance, --acceptance-by-position",
+            fix="give it the mode speculative",
+        )
     return argparse.Namespace(**{**vars(args), "speculate": mode.tokens})
 
 
@@ -107,7 +113,14 @@ def _place(args: argparse.Namespace, deployment: Deployment, document: Document)
     if elsewhere:
         device = "rocm" if asked == "rocm" else "cuda"
     else:
-        device = resolve_device(asked, has_nvidia=asked != "cpu" and nvidia_driver_answers())
+        has_nvidia = asked != "cpu" and nvidia_driver_answers()
+        if asked == "cuda" and not has_nvidia:
+            raise UsageError(
+                "no NVIDIA driver answers on this machine, so its GPU cannot be read",
+                where=document.where(("engine", "device")),
+                fix="name the kind of GPU to plan for, such as --gpu h100-sxm",
+            )
+        device = resolve_device(asked, has_nvidia=has_nvidia)
     version = deployment.engine.version
     if device == "rocm" and elsewhere:
         # Nothing is installed for it here, and none of that is needed to plan.

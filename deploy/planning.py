@@ -15,7 +15,8 @@ from typing import Any, Literal
 
 from deploy.plan_calibration import calibrate
 from deploy.plan_cpu import default_cache_bytes, this_cpu
-from deploy.plan_inputs import drafting, lengths, read_shape
+from deploy.plan_inputs import read_shape
+from deploy.plan_load import drafting, lengths
 from serving.errors import UsageError
 from serving.facts.hardware import Gpu, close_gpus, find_gpu
 from serving.facts.load import gpus, kv_formats, latent_storage, weight_storage
@@ -29,6 +30,8 @@ from serving.planner.weights import Ranks
 Device = Literal["cpu", "cuda"]
 VERSION = "0.33.0"
 """Of vLLM, where nobody says: what a GPU machine installs."""
+NUMBERED = r"\d+(\.\d+)+((a|b|rc|\.post|\.dev)\d+)*(\+[\w.]+)?"
+"""A version as Python packages have them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,7 @@ def build_ask(args: argparse.Namespace, shape: ModelShape, checkpoint: Checkpoin
         max_num_seqs=args.max_num_seqs,
         max_num_batched_tokens=args.max_num_batched_tokens,
         utilization=args.gpu_memory_utilization,
-        kv_cache_bytes=args.kv_cache_memory or (default_cache_bytes() if device == "cpu" else None),
+        kv_cache_bytes=_cache_bytes(args),
         graphs=not args.enforce_eager,
         users=args.users,
         lengths=lengths(args),
@@ -82,12 +85,19 @@ def build_ask(args: argparse.Namespace, shape: ModelShape, checkpoint: Checkpoin
     return replace(ask, drafting=drafting(args, ask))
 
 
+def _cache_bytes(args: argparse.Namespace) -> int | None:
+    """A fixed KV cache: as asked, on CPU else what teapot gives an engine; None: what is left of a GPU."""
+    if args.kv_cache_memory is not None:
+        return int(args.kv_cache_memory)
+    return default_cache_bytes() if args.device == "cpu" else None
+
+
 def version_of(args: argparse.Namespace) -> str:
     """The version of vLLM: as asked, else what `teapot engine install` installs for the device.
 
     Raises: UsageError.
     """
-    if args.vllm_version and not re.match(r"\d+\.\d+", args.vllm_version):
+    if args.vllm_version is not None and not re.fullmatch(NUMBERED, args.vllm_version):
         raise UsageError(
             f"'{args.vllm_version}' is no version", where="--vllm-version", fix=f"write it like {VERSION}"
         )
@@ -100,7 +110,7 @@ def version_of(args: argparse.Namespace) -> str:
 
 def storage_of(name: str | None, shape: ModelShape) -> WeightStorage:
     """The storage of the weights: as asked, else as the checkpoint has them. Raises: UsageError."""
-    wanted = name or shape.quantization or "bf16"
+    wanted = shape.quantization or "bf16" if name is None else name
     found = find_storage(wanted, weight_storage())
     if found is None:
         raise _unknown(wanted, "--weight-format", list(weight_storage()))
@@ -167,15 +177,11 @@ def gpu_named(name: str, memory: int | None = None) -> Gpu:
             where="--gpu",
             fix=f"{near}or give --gpu-memory 80GiB --bandwidth 3350 --flops 989 (GB/s, dense bf16 TFLOP/s)",
         )
-    return replace(found, memory_bytes=memory, memory_kind="given") if memory else found
+    return found if memory is None else replace(found, memory_bytes=memory, memory_kind="given")
 
 
 def spread_of(args: argparse.Namespace, shape: ModelShape) -> Spread:
     """The degrees of parallelism; where none is given, all devices share every layer. Raises: UsageError."""
-    for name in ("tensor", "pipeline", "data", "count"):
-        value = getattr(args, name)
-        if value is not None and value < 1:
-            raise UsageError(f"is {value}", where=f"--{name}", fix="give 1 or more")
     pipeline, data = args.pipeline or 1, args.data or 1
     count = args.count or (args.tensor or 1) * pipeline * data
     note = None
@@ -230,6 +236,8 @@ def prices(words: Sequence[str]) -> dict[str, float]:
         gpu = find_gpu(name, gpus())
         if gpu is None:
             raise _unknown(name, "--price", tuple(gpus()))
+        if gpu.name in found:
+            raise UsageError(f"names {gpu.name} twice", where="--price", fix="give one price of each")
         try:
             price = float(value)
         except ValueError:

@@ -16,6 +16,13 @@ def count(text: str) -> int:
     return int(text)
 
 
+def whole(text: str) -> int:
+    """A whole number from 0. Raises: ArgumentTypeError."""
+    if not text.isascii() or not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"'{text}' is no whole number from 0")
+    return int(text)
+
+
 def positive(text: str) -> float:
     """A number above 0. Raises: ArgumentTypeError."""
     try:

@@ -11,15 +11,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from deploy.commands.argument_types import count, positive, share, size
+from deploy.commands.argument_types import count, positive, share, size, whole
 from deploy.plan_fleet import OPTIONS, add_options, plan_fleet, refuse_without_fleet
-from deploy.plan_inputs import measured, read_shape
+from deploy.plan_inputs import read_shape
+from deploy.plan_load import measured
 from deploy.planning import VERSION, build_ask, gpu_of, model_ask, prices, variants
 from serving.console import Console
 from serving.errors import EXIT_FAILED, EXIT_OK, Failed, Problem, UsageError
 from serving.facts.load import gpus, kv_formats, latent_storage, overheads, weight_storage
-from serving.planner.advise import Advice, Choices, advise
+from serving.planner.advise import Advice, advise
 from serving.planner.ask import Ask
+from serving.planner.changes import Choices
 from serving.planner.figure import Figure
 from serving.planner.figures import document
 from serving.planner.kv_layers import KvStorage, kv_storage
@@ -39,12 +41,13 @@ OF_THE_FILE: Mapping[str, str] = {
     "kv_format": "use its mode quantized_kv",
     "max_model_len": "use --set engine.max_model_len=N",
     "max_num_seqs": "use --set engine.max_num_seqs=N",
-    "max_num_batched_tokens": "use --set engine.args.max-num-batched-tokens=N",
+    "max_num_batched_tokens": "use its mode chunked_prefill",
     "gpu_memory_utilization": "use --set engine.gpu_memory_utilization=X",
     "kv_cache_memory": "use --set engine.kv_cache_memory=SIZE",
     "enforce_eager": "use --set engine.args.enforce-eager=true",
     "vllm_version": "use --set engine.version=X",
     "draft": "use its mode speculative",
+    "speculate": "use its mode speculative",
     "compare": "compare models: --model DIR --compare",
 }
 """What only --model has, and where a deployment file says it."""
@@ -57,6 +60,8 @@ OF_AXES: Mapping[str, tuple[str, tuple[str, ...]]] = {
 }
 """What a table goes through, so that one value of it would not be heard."""
 AXES = tuple(OF_AXES)
+OF_GPUS = ("gpu_memory", "fp8_flops", "gpu_memory_utilization", "enforce_eager")
+"""What says nothing of a CPU."""
 OF_FLEETS = frozenset({"fleet", "run", "file", "model", "json", *OPTIONS})
 """All that a fleet hears, and what is refused anyway."""
 CACHE_FORMATS = ("bf16", "fp8", "int4_per_token_head")
@@ -95,10 +100,10 @@ def _devices(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--flops", type=positive, help="dense bf16 TFLOP/s of such a device")
     group.add_argument("--fp8-flops", type=positive, help="dense FP8 TFLOP/s of such a device")
-    group.add_argument("--count", type=int, help="devices")
-    group.add_argument("--tensor", type=int, help="ranks that share every layer; default: all devices")
-    group.add_argument("--pipeline", type=int, help="stages of consecutive layers")
-    group.add_argument("--data", type=int, help="copies")
+    group.add_argument("--count", type=count, help="devices")
+    group.add_argument("--tensor", type=count, help="ranks that share every layer; default: all devices")
+    group.add_argument("--pipeline", type=count, help="stages of consecutive layers")
+    group.add_argument("--data", type=count, help="copies")
     group.add_argument("--expert", action="store_true", help="spread whole experts over all ranks")
 
 
@@ -127,8 +132,8 @@ def _serving(parser: argparse.ArgumentParser) -> None:
 def _workload(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("load")
     group.add_argument("--users", type=count, help="requests at once that must fit")
-    group.add_argument("--input-tokens", type=int, help="of a prompt")
-    group.add_argument("--output-tokens", type=int, help="of an answer")
+    group.add_argument("--input-tokens", type=count, help="of a prompt")
+    group.add_argument("--output-tokens", type=whole, help="of an answer")
     group.add_argument("--p50-tokens", type=count, help="prompt and answer together at the median")
     group.add_argument("--p95-tokens", type=count, help="prompt and answer together at the 95th percentile")
     group.add_argument("--workload", metavar="FILE", help="a workload file, for its lengths")
@@ -174,6 +179,8 @@ def _dropped(args: argparse.Namespace) -> Iterator[Problem]:
         yield Problem(
             "there is no file whose value it could change", "--set", "say it by an option, or give FILE"
         )
+    if args.device == "cpu" and (said := [_option(name) for name in OF_GPUS if _said(args, name)]):
+        yield Problem("is of GPUs, and the device is cpu", ", ".join(said), "leave it out")
     if args.price and args.compare is None:
         yield Problem("prices are for a table", "--price", "give --compare too")
     if args.model and len(args.model) > 1:
@@ -225,6 +232,8 @@ def _write(path: str, text: str, console: Console) -> None:
         Path(path).write_text(text, encoding="utf-8")
     except OSError as error:
         raise Failed(f"cannot be written: {error.strerror}", where=path, fix="give another path") from None
+    except ValueError:
+        raise UsageError("cannot be a path", where=f"--html {path!r}", fix="give another path") from None
     console.say(f"wrote {path}")
 
 
@@ -241,6 +250,10 @@ def _compare(args: argparse.Namespace, console: Console) -> int:
     for label, options, gpu in variants(args, first, axes):
         ask: Ask = build_ask(options, shape, checkpoint, gpu)
         rows.append(Variant(label, ask, known.get(gpu.name)))
+    if spare := sorted(set(known) - {row.ask.gpu.name for row in rows if row.ask.gpu}):
+        raise UsageError(
+            f"{', '.join(spare)} is not in this table", where="--price", fix="leave it out, or --compare gpus"
+        )
     found = compare(rows, overheads())
     console.document({"model": shape.name, "rows": [row.document() for row in found]})
     console.result(compare_text(found))

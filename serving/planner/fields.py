@@ -11,8 +11,10 @@ from typing import Any
 
 from serving.errors import UsageError
 
-MOST = 1_000_000_000
+MOST = 10_000_000
 """No count in a config.json is larger."""
+MOST_TOKENS = 1_000_000_000
+"""But of those of tokens."""
 MOST_LAYERS = 10_000
 
 
@@ -22,6 +24,10 @@ class Fields:
     def __init__(self, config: Mapping[str, Any], where: str) -> None:
         """`where` names the file for errors."""
         text = config.get("text_config")
+        if text is not None and not isinstance(text, Mapping):
+            raise UsageError(
+                f"is {text!r:.40}, not an object", where=f"{where}: text_config", fix="correct it"
+            )
         self.outer = config
         self.inner: Mapping[str, Any] = text if isinstance(text, Mapping) else config
         self.where = where
@@ -42,8 +48,10 @@ class Fields:
             if default is None:
                 raise self.error(keys[0], "is missing", "give the complete config.json of the model")
             return default
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MOST:
-            raise self.error(keys[0], f"is {value!r}, not a whole number from {least}", "correct it")
+        most = MOST_TOKENS if keys[0] in ("max_position_embeddings", "sliding_window") else MOST
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+            what = f"is {value!r:.40}, not a whole number from {least} to {most}"
+            raise self.error(keys[0], what, "correct it")
         return value
 
     def assumed(self, *keys: str, default: int) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from serving.config.arguments import argument_flags, counted
+from serving.config.arguments import argument_flags
 from serving.config.layout import default_kv_cache_bytes, ranks
 from serving.config.schema import Deployment
 from serving.errors import UsageError
@@ -17,13 +17,15 @@ from serving.facts.formats import KvFormat
 from serving.facts.hardware import Gpu, find_gpu
 from serving.facts.overheads import Overheads
 from serving.facts.storage import LatentStorage, WeightStorage, find_storage
+from serving.modes.chunked_prefill import ChunkedPrefill
 from serving.modes.disaggregated import Disaggregated
 from serving.modes.mode import Device, KvBlock, MachineFacts
 from serving.modes.parallel import Parallel
 from serving.modes.quantized_kv import QuantizedKv
 from serving.modes.quantized_weights import QuantizedWeights
-from serving.planner.advise import Advice, Choices, advise
+from serving.planner.advise import NO_CHANGE, Advice, advise
 from serving.planner.ask import Ask
+from serving.planner.changes import Choices
 from serving.planner.headers import Checkpoint
 from serving.planner.kv_layers import KvStorage, kv_storage
 from serving.planner.plan import Plan, make_plan
@@ -101,7 +103,7 @@ class Fit:
         """What would fit, as keys of the deployment file."""
         found = [advice for advice in self.advice if advice.fits][:3]
         if not found:
-            return "no single change would make it fit; use larger or more devices, or a smaller model"
+            return f"{NO_CHANGE}; or start anyway with --no-plan"
         words = "; or ".join(f"{advice.keys} (risk: {advice.risk.split(':')[0]})" for advice in found)
         return f"what would fit: {words}; or start anyway with --no-plan"
 
@@ -115,7 +117,8 @@ def fit(deployment: Deployment, model: Model, place: Place, facts: Facts) -> Fit
     plan = make_plan(ask, facts.overheads)
     block = _kv_block(deployment, plan, facts)
     if plan.fits or ask.device != "cpu":
-        advice = () if plan.fits else advise(plan, facts.choices, facts.overheads)
+        there = _devices(place, engines)
+        advice = () if plan.fits else advise(plan, facts.choices, facts.overheads, devices=there)
         return Fit(plan, engines, advice, block)
     return Fit(plan, engines, _on_cpu(plan, facts), block)
 
@@ -131,7 +134,7 @@ def deployment_ask(deployment: Deployment, model: Model, place: Place, facts: Fa
     if device == "cpu" and kv_bytes is None:
         kv_bytes = default_kv_cache_bytes(deployment, machine)
     gpu = place.gpu or _gpu(machine, facts)
-    cache = deployment.mode(QuantizedKv)
+    cache, chunks = deployment.mode(QuantizedKv), deployment.mode(ChunkedPrefill)
     ask = Ask(
         shape=replace(model.shape, notes=(*model.shape.notes, *notes)) if notes else model.shape,
         weights=_weights(deployment, model.shape, facts),
@@ -143,7 +146,7 @@ def deployment_ask(deployment: Deployment, model: Model, place: Place, facts: Fa
         ranks=_ranks(deployment),
         max_model_len=engine.max_model_len or model.shape.max_position,
         max_num_seqs=engine.max_num_seqs,
-        max_num_batched_tokens=_flag(flags, "--max-num-batched-tokens"),
+        max_num_batched_tokens=chunks.max_batched_tokens if chunks else None,
         utilization=engine.gpu_memory_utilization,
         kv_cache_bytes=kv_bytes,
         graphs="--enforce-eager" not in flags,
@@ -188,6 +191,8 @@ def _on_cpu(plan: Plan, facts: Facts) -> tuple[Advice, ...]:
                 other.fits,
                 other.users.at_max,
                 plan.users.at_max,
+                ask.max_model_len,
+                ask.max_model_len,
                 other.capacity.tokens,
                 None,
                 None,
@@ -245,13 +250,15 @@ def _memory(place: Place, gpu: Gpu | None, workers: int) -> int:
     return gpu.memory_bytes
 
 
+def _devices(place: Place, engines: int) -> int | None:
+    """GPUs of this machine that one engine can have; None: they are not this machine's."""
+    if place.gpu is not None or not place.machine.accelerators:
+        return None
+    return max(1, len(place.machine.accelerators) // engines)
+
+
 def _left_out(flags: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]:
     """Flags of `engine.args` that change what is planned and are not in the arithmetic."""
     for flag, what in LEFT_OUT.items():
         if flag in flags and flags[flag] not in (("auto",), ("0",), *SIXTEEN_BITS):
             yield flag, what
-
-
-def _flag(flags: Mapping[str, Sequence[str]], name: str) -> int | None:
-    words = flags.get(name)
-    return counted(words[0]) if words else None

@@ -68,4 +68,4 @@ def _layer(name: str) -> int:
     if "layers" not in words[:-1]:
         return -1
     number = words[words.index("layers") + 1]
-    return int(number) if number.isdecimal() else -1
+    return int(number) if number.isdecimal() and len(number) < 10 else -1

@@ -17,18 +17,20 @@ from serving.planner.fields import Fields
 from serving.planner.shape import ModelShape
 
 
-def model_shape(config: Mapping[str, Any], where: str, name: str | None = None) -> ModelShape:
+def model_shape(
+    config: Mapping[str, Any], where: str, name: str | None = None, *, stored: bool = True
+) -> ModelShape:
     """Work out the shape of a causal language model from its config.json.
 
-    `where` names the file in errors. Raises: UsageError where the architecture is not known or a field is
-    missing or absurd; nothing is guessed.
+    `where` names the file in errors. Not `stored`: how the checkpoint is quantized is not asked. Raises:
+    UsageError where the architecture is not known or a field is missing or absurd; nothing is guessed.
     """
     fields = Fields(config, where)
     family = _family(fields)
     shape = family.build(fields)
     if not shape.layers:
         raise fields.error("num_hidden_layers", "gives no layers", "correct it")
-    storage, ignore = checkpoint_storage(fields)
+    storage, ignore = checkpoint_storage(fields) if stored else (None, ())
     return replace(shape, name=name or where, quantization=storage, ignore=ignore)
 
 
@@ -78,8 +80,10 @@ def checkpoint_storage(fields: Fields) -> tuple[str | None, tuple[str, ...]]:
     Raises: UsageError where the method is not known.
     """
     section = fields.get("quantization_config")
-    if not isinstance(section, Mapping):
+    if section is None:
         return None, ()
+    if not isinstance(section, Mapping):
+        raise fields.error("quantization_config", f"is {section!r:.40}, not an object", "correct it")
     method = str(section.get("quant_method", "")).lower()
     ignored = section.get("ignore") or section.get("modules_to_not_convert") or section.get("exclude_modules")
     ignore = tuple(str(word) for word in ignored) if isinstance(ignored, list) else ()
@@ -118,7 +122,8 @@ def _four_bits(fields: Fields, section: Mapping[str, Any], method: str) -> str:
 def _compressed(fields: Fields, section: Mapping[str, Any]) -> str:
     groups = section.get("config_groups")
     first: Any = next(iter(groups.values()), {}) if isinstance(groups, Mapping) else {}
-    weights = first.get("weights") or {} if isinstance(first, Mapping) else {}
+    weights = first.get("weights") if isinstance(first, Mapping) else None
+    weights = weights if isinstance(weights, Mapping) else {}
     bits, kind, strategy = weights.get("num_bits"), weights.get("type"), weights.get("strategy")
     if bits == 8 and kind == "float":
         return {"tensor": "fp8", "channel": "fp8_per_channel", "block": "fp8_per_block"}.get(

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from html import escape
 
 from serving.facts.overheads import Overheads
-from serving.planner.advise import Advice
+from serving.planner.advise import NO_CHANGE, Advice
 from serving.planner.figure import Figure
 from serving.planner.figures import figures
 from serving.planner.picture import capacity_points, memory_parts
 from serving.planner.plan import Plan
-from serving.planner.text import NO_CHANGE, question, verdict, worded
+from serving.planner.text import question, verdict, worded
 
 COLOURS = {"weights": "#3b5b92", "overhead": "#b08a3e", "KV cache": "#4f8f6b", "free": "#dddddd"}
 WIDTH, HEIGHT, MARGIN = 720, 260, 60

@@ -32,7 +32,7 @@ def memory_bar(plan: Plan) -> list[str]:
     drawn, legend = "", []
     for (name, size), (_, sign) in zip(parts, PARTS, strict=True):
         # A part that is there is seen, however small; the last one takes what rounding left.
-        drawn += sign * max(round(size * scale), int(size > 0))
+        drawn += sign * min(WIDTH, max(round(size * scale), int(size > 0)))
         legend += [f"{sign} {name} {size / 1024**3:.2f} GiB"] if size else []
     bar = drawn[:WIDTH].ljust(WIDTH, drawn[-1:]) + "|"
     over = f"█ {plan.budget.missing_bytes / 1024**3:.2f} GiB beyond" if plan.budget.missing_bytes else ""

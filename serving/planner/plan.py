@@ -13,6 +13,7 @@ from serving.planner.ask import Ask
 from serving.planner.budget import Budget, Demand, given_budget, gpu_budget
 from serving.planner.kv_groups import Capacity, KvPool, Split, kv_pool
 from serving.planner.kv_layers import KvBytes, kv_bytes
+from serving.planner.refusals import refuse
 from serving.planner.roofline import Floor, Speed, decode_floor, prefill_floor
 from serving.planner.speculation import Gain, gain, loss_from
 from serving.planner.transfer import Transfer, kv_transfer
@@ -88,6 +89,11 @@ class Plan:
         return lengths.input_tokens + lengths.output_tokens // 2 if lengths else self.ask.max_model_len
 
     @property
+    def user_tokens(self) -> int:
+        """The length that users are judged by: the workload's at p95, else the longest."""
+        return self.ask.lengths.p95_tokens if self.ask.lengths else self.ask.max_model_len
+
+    @property
     def batch(self) -> int:
         """Sequences in the step of the decode floor, on one engine: the users asked for, else one."""
         users = -(-(self.ask.users or 1) // self.ask.ranks.data)
@@ -95,13 +101,19 @@ class Plan:
 
 
 def make_plan(ask: Ask, overheads: Overheads) -> Plan:
-    """Answer a question. Raises: UsageError where the model cannot be split as asked."""
+    """Answer a question. Raises: UsageError where it contradicts itself, or the model cannot be split so."""
+    return _with_times(memory_plan(ask, overheads))
+
+
+def memory_plan(ask: Ask, overheads: Overheads) -> Plan:
+    """The answer without times, at a third of their cost: does it fit, for how many. Raises: UsageError."""
+    refuse(ask)
     check_split(ask.shape, ask.ranks)
     weights = _weights(ask)
     pool = _pool(ask)
     budget = _budget(ask, weights, overheads)
     capacity = pool.capacity(budget.kv_bytes, ask.max_model_len)
-    plan = Plan(
+    return Plan(
         ask=ask,
         weights=weights,
         cache=kv_bytes(ask.shape, ask.cache),
@@ -112,7 +124,6 @@ def make_plan(ask: Ask, overheads: Overheads) -> Plan:
         users=_users(ask, pool, capacity),
         limits=_limits(ask, pool, budget, capacity),
     )
-    return _with_times(plan)
 
 
 def speed(ask: Ask) -> Speed | None:
@@ -201,6 +212,12 @@ def _limits(ask: Ask, pool: KvPool, budget: Budget, capacity: Capacity) -> tuple
         )
         found.append(Limit("margin", what, blocks=False))
     found += _user_limits(ask, pool, capacity) if not found or not found[-1].blocks else []
+    if ask.lengths and ask.lengths.p95_tokens > ask.max_model_len:
+        what = (
+            f"requests of {ask.lengths.p95_tokens:,} tokens (p95) are refused by max_model_len "
+            f"{ask.max_model_len:,}"
+        )
+        found.append(Limit("max_model_len", what, blocks=True))
     if ask.max_model_len > ask.shape.max_position:
         what = (
             f"max_model_len {ask.max_model_len:,} is above the model's {ask.shape.max_position:,} positions"

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from serving.facts.overheads import Overheads
-from serving.planner.advise import Advice
+from serving.planner.advise import NO_CHANGE, Advice
 from serving.planner.ask import Ask
 from serving.planner.figure import Figure
 from serving.planner.figures import RATES_UNKNOWN, figures
@@ -19,7 +19,6 @@ from serving.planner.plan import Plan
 if TYPE_CHECKING:
     from serving.planner.compare import CacheRow, Row
 
-NO_CHANGE = "no single change that is tried would make it fit: use more or larger devices, or another model"
 SHOWN = (
     ("parameters", "params_total"),
     ("active for a token", "params_active"),
@@ -161,7 +160,7 @@ def _speculation(plan: Plan) -> list[str]:
 def _advice(advice: Advice, *, by_keys: bool) -> list[str]:
     changed = []
     if advice.users != advice.users_before:
-        changed.append(f"users {advice.users_before:,} -> {advice.users:,}")
+        changed.append(_users_changed(advice))
     before, after = advice.decode_floor_before_s, advice.decode_floor_s
     if before and after and abs(after / before - 1) > 0.001:
         changed.append(f"TPOT floor {before * 1e3:.2f} -> {after * 1e3:.2f} ms")
@@ -172,6 +171,17 @@ def _advice(advice: Advice, *, by_keys: bool) -> list[str]:
         f"      {', '.join(changed) or 'fits'}",
         f"      risk: {advice.risk}",
     ]
+
+
+def _users_changed(advice: Advice) -> str:
+    """Users before and after, with their lengths where these are not the same."""
+    before, after = f"{advice.users_before:,}", f"{advice.users:,}"
+    if advice.user_tokens != advice.user_tokens_before:
+        before, after = (
+            f"{before} of {advice.user_tokens_before:,} tokens",
+            f"{after} of {advice.user_tokens:,}",
+        )
+    return f"users {before} -> {after}"
 
 
 def compare_text(rows: Sequence[Row]) -> str:

@@ -1,27 +1,19 @@
-"""Reading models, workloads and runs for a plan."""
+"""Reading the files of a model for a plan."""
 
 from __future__ import annotations
 
-import argparse
 import json
 import struct
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
-from fakes.planning import ask, config, shape
+from fakes.planning import config, shape
 
-from deploy.plan_inputs import drafting, lengths, measured, read_checkpoint, read_shape
+from deploy.plan_inputs import read_checkpoint, read_shape
 from serving.errors import UsageError
 
 LLAMA = "meta-llama/Meta-Llama-3.1-8B"
-
-
-def options(**given: Any) -> argparse.Namespace:
-    names = "run workload input_tokens output_tokens p50_tokens p95_tokens speculate acceptance"
-    names += " acceptance_by_position draft"
-    return argparse.Namespace(**{**dict.fromkeys(names.split()), **given})
 
 
 def safetensors(path: Path, sizes: dict[str, int], cut: int = 0) -> None:
@@ -39,12 +31,47 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_folder_with_files_tells_their_bytes(folder: Path) -> None:
-    safetensors(folder / "model-1.safetensors", {"model.layers.0.a": 100, "lm_head": 60})
-    shape, found = read_shape(str(folder))
-    assert shape.name == folder.name
+SMALL = {
+    "architectures": ["LlamaForCausalLM"], "hidden_size": 8, "intermediate_size": 8, "num_attention_heads": 2,
+    "num_hidden_layers": 1, "vocab_size": 16, "max_position_embeddings": 64, "tie_word_embeddings": True,
+}  # fmt: skip
+"""16 * 8 + 4 * 8 * 8 + 3 * 8 * 8 + 3 * 8 = 600 parameters."""
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    (tmp_path / "config.json").write_text(json.dumps(SMALL))
+    return tmp_path
+
+
+def test_a_folder_with_files_tells_their_bytes(small: Path) -> None:
+    safetensors(small / "model-1.safetensors", {"model.layers.0.a": 1000, "embed": 240})
+    shape, found = read_shape(str(small))
+    assert (shape.name, shape.parameters) == (small.name, 600)
     assert found is not None
-    assert found.total_bytes == 160
+    assert found.total_bytes == 1240
+
+
+def test_files_that_cannot_be_the_whole_model_are_refused(small: Path) -> None:
+    safetensors(small / "model.safetensors", {"model.layers.0.a": 598})
+    with pytest.raises(
+        UsageError, match=r"\*\.safetensors: hold 598 bytes and the layers of config.json take 1,200"
+    ):
+        read_shape(str(small))
+    # A plan by arithmetic is still to be had.
+    assert read_shape(str(small / "config.json"))[1] is None
+
+
+def test_a_second_copy_that_the_index_does_not_name_is_not_counted(small: Path) -> None:
+    """As Mistral's folders have one: vLLM loads what the index names."""
+    safetensors(small / "model-1.safetensors", {"a": 1200})
+    safetensors(small / "consolidated.safetensors", {"b": 1200})
+    (small / "model.safetensors.index.json").write_text(
+        json.dumps({"weight_map": {"a": "model-1.safetensors"}})
+    )
+    found = read_shape(str(small))[1]
+    assert found is not None
+    assert found.total_bytes == 1200
 
 
 def test_a_config_alone_has_no_files(folder: Path) -> None:
@@ -100,61 +127,72 @@ def test_a_missing_shard_is_named(folder: Path) -> None:
         read_checkpoint(folder, shape())
 
 
-def test_lengths_come_from_options() -> None:
-    found = lengths(options(input_tokens=100, output_tokens=20, p95_tokens=500))
-    assert found is not None
-    assert (found.p50_tokens, found.p95_tokens) == (120, 500)
-    assert lengths(options()) is None
-    with pytest.raises(UsageError, match="--input-tokens"):
-        lengths(options(output_tokens=20))
+@pytest.mark.parametrize(
+    ("index", "said"),
+    [
+        ("[1]", "is not a JSON object"),
+        ("{}", "weight_map: does not map"),
+        ('{"weight_map": {}}', "weight_map: does not map"),
+        ('{"weight_map": {"a": 5}}', "weight_map: does not map"),
+        ('{"weight_map": {"a"', "is not JSON"),
+    ],
+)
+def test_a_broken_index_is_an_error_with_its_file(folder: Path, index: str, said: str) -> None:
+    (folder / "model.safetensors.index.json").write_text(index)
+    with pytest.raises(UsageError, match=rf"model.safetensors.index.json.*{said}"):
+        read_checkpoint(folder, shape())
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    "header",
     [
-        ({"p50_tokens": 100}, "--p50-tokens: the tokens of a prompt are missing"),
-        ({"input_tokens": 90, "p50_tokens": 900, "p95_tokens": 100}, "--p95-tokens: is 100, below"),
-        ({"run": "r", "input_tokens": 90}, "--input-tokens: --run tells the lengths itself"),
-        ({"workload": "w.yaml", "p95_tokens": 90}, "--p95-tokens: --workload tells the lengths itself"),
+        b"[" * 100_000,
+        b"[1]",
+        b'{"a": 5}',
+        b'{"a": {"data_offsets": [0]}}',
+        b'{"a": {"data_offsets": [0, 1.5]}}',
+        b'{"a": {"data_offsets": [0, Infinity]}}',
+        b'{"a": {"data_offsets": [0, ' + b"9" * 5000 + b"]}}",
+        b'{"\xff": {"data_offsets": [0, 0]}}',
     ],
 )
-def test_lengths_that_would_be_dropped_are_refused(given: dict[str, Any], said: str) -> None:
-    with pytest.raises(UsageError, match=said):
-        lengths(options(**given))
+def test_what_is_no_header_is_an_error_with_its_file(folder: Path, header: bytes) -> None:
+    (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(header)) + header)
+    with pytest.raises(UsageError, match=r"model\.safetensors: its header is not a safetensors header"):
+        read_checkpoint(folder, shape())
 
 
-def test_lengths_come_from_a_workload(tmp_path: Path) -> None:
-    workload = tmp_path / "w.yaml"
-    workload.write_text(
-        "name: w\narrival: {process: constant, rate: 1/s, duration: 1s}\n"
-        "prompts:\n  kind: random_tokens\n  output_tokens: 50\n"
-        "  input_tokens: {distribution: uniform, min: 100, max: 200}\n"
-    )
-    found = lengths(options(workload=str(workload)))
-    assert found is not None
-    assert 140 < found.input_tokens < 160
-    assert 190 < found.p50_tokens < 210
-    assert 240 < found.p95_tokens <= 250
+def test_bytes_after_the_data_are_an_error_too(folder: Path) -> None:
+    safetensors(folder / "model.safetensors", {"a": 100}, cut=-10)
+    with pytest.raises(UsageError, match=r"model.safetensors: has \d+ bytes and its header says \d+"):
+        read_checkpoint(folder, shape())
 
 
-def test_lengths_and_times_come_from_a_run(tmp_path: Path) -> None:
-    with pytest.raises(UsageError):
-        lengths(options(run=str(tmp_path / "none")))
-    (tmp_path / "summary.json").write_text(json.dumps({"tpot_s": {"p50": 0.05}, "ttft_s": {}}))
-    found = measured(str(tmp_path))
-    assert (found["tpot_measured_s"].value, found["ttft_measured_s"].value) == (0.05, None)
+def test_what_cannot_be_opened_is_an_error_with_its_name(folder: Path) -> None:
+    (folder / "model.safetensors").mkdir()
+    with pytest.raises(UsageError, match=r"model\.safetensors: cannot be read"):
+        read_checkpoint(folder, shape())
+    (folder / "model.safetensors").rmdir()
+    (folder / "model.safetensors").symlink_to(folder / "gone")
+    with pytest.raises(UsageError, match=r"model\.safetensors: cannot be read"):
+        read_checkpoint(folder, shape())
 
 
-def test_speculation_needs_an_acceptance() -> None:
-    assert drafting(options(), ask()) is None
-    with pytest.raises(UsageError, match="give --speculate K too"):
-        drafting(options(acceptance=0.7), ask())
-    with pytest.raises(UsageError, match="needs an acceptance"):
-        drafting(options(speculate=4), ask())
-    with pytest.raises(UsageError, match="--acceptance: is 2"):
-        drafting(options(speculate=4, acceptance=2), ask())
-    with pytest.raises(UsageError, match="no list of shares"):
-        drafting(options(speculate=4, acceptance_by_position="0.8,x"), ask())
-    found = drafting(options(speculate=2, acceptance_by_position="0.8,0.6,0.4"), ask())
-    assert found is not None
-    assert found.positions == (0.8, 0.6)
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"a": ' + "9" * 5000 + "}"])
+def test_a_config_that_no_parser_takes_is_an_error_with_its_file(tmp_path: Path, text: str) -> None:
+    (tmp_path / "config.json").write_text(text)
+    with pytest.raises(UsageError, match=r"config.json: cannot be read"):
+        read_shape(str(tmp_path))
+
+
+@pytest.mark.parametrize("model", ["a\0b", "a" * 5000, "~nobody-has-this-name/model"])
+def test_what_cannot_be_a_path_is_an_error(model: str) -> None:
+    with pytest.raises(UsageError, match="cannot be"):
+        read_shape(model)
+
+
+def test_a_name_that_no_terminal_can_show_is_shown_with_marks(tmp_path: Path) -> None:
+    folder = tmp_path / "model-\udcff"
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps(SMALL))
+    assert read_shape(str(folder))[0].name == "model-?"

@@ -18,7 +18,7 @@ def test_all_devices_share_every_layer_where_nothing_is_said_and_that_is_noted()
     assert spread_of(options("--tensor", "2", "--data", "2"), shape()).ranks == Ranks(2, data=2)
 
 
-@pytest.mark.parametrize("words", [("--count", "4", "--tensor", "3"), ("--count", "0"), ("--tensor", "-1")])
+@pytest.mark.parametrize("words", [("--count", "4", "--tensor", "3"), ("--count", "6", "--pipeline", "4")])
 def test_degrees_that_do_not_make_the_count_are_an_error(words: tuple[str, ...]) -> None:
     with pytest.raises(UsageError, match="--"):
         spread_of(options(*words), shape())

@@ -155,6 +155,8 @@ def whole(fields: Fields, layers: Sequence[Layer], **facts: object) -> ModelShap
     architectures = fields.outer.get("architectures") or [fields.get("model_type")]
     if fields.outer.get("vision_config") or fields.outer.get("audio_config"):
         fields.note("vision and audio parts are not counted: their files' headers would tell")
+    if fields.get("max_position_embeddings") is None:
+        fields.note("max_position_embeddings is not given: 131072 is taken")
     return ModelShape(
         name=fields.where,
         architecture=str(architectures[0]),

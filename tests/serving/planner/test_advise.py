@@ -56,7 +56,68 @@ def test_where_twice_the_devices_are_too_few_more_are_tried() -> None:
     )
     fitting = [found for found in advise(mixtral, facts().choices, overheads()) if found.fits]
     # 87 GiB of weights: four devices of 24 GiB would hold 96 GiB, without room for anything else.
-    assert [found.devices for found in fitting] == [8]
+    assert [found.devices for found in fitting if "--quantization" not in found.flags][-1] == 8
+    alone = [found.flags for found in fitting if found.flags == "--tensor-parallel-size 8"]
+    assert len(alone) == 1
+
+
+def test_where_no_single_change_would_do_two_that_need_fewer_devices_are_told_first() -> None:
+    mixtral = plan(
+        shape("mistralai/Mixtral-8x7B-v0.1"), gpu=gpus()["l4"], memory_bytes=gpus()["l4"].memory_bytes
+    )
+    fitting = [found for found in advise(mixtral, facts().choices, overheads()) if found.fits]
+    assert [found.devices for found in fitting] == sorted(found.devices for found in fitting)
+    # 8 bits halve 87 GiB, and four devices of 24 GiB share them: 11 GiB each.
+    both = "--quantization fp8_per_block --tensor-parallel-size 4"
+    [told] = (found for found in fitting if found.flags == both)
+    after = plan(
+        mixtral.ask.shape,
+        gpu=mixtral.ask.gpu,
+        memory_bytes=mixtral.ask.memory_bytes,
+        weights=weight_storage()["fp8_per_block"],
+        ranks=Ranks(4),
+    )
+    assert after.fits
+    assert (told.users, told.kv_tokens) == (after.users.at_max, after.capacity.tokens)
+    assert told.risk == "low"
+
+
+def test_no_more_devices_are_advised_than_there_are() -> None:
+    large = plan(shape("meta-llama/Meta-Llama-3.1-70B"))
+    found = advise(large, facts().choices, overheads(), devices=2)
+    assert found
+    assert max(advice.devices for advice in found) <= 2
+    assert {advice.devices for advice in advise(large, facts().choices, overheads())} > {1, 2}
+
+
+def test_a_shorter_limit_is_no_gain_where_all_fits_for_blocks_are_shared() -> None:
+    found = advise(plan(users=20), facts().choices, overheads())
+    assert found
+    assert not any("--max-model-len" in advice.flags for advice in found)
+
+
+def test_users_of_another_length_are_told_with_both_lengths() -> None:
+    [shorter] = (
+        advice
+        for advice in advise(plan(kv_cache_bytes=2**30, max_model_len=16384), facts().choices, overheads())
+        if advice.flags == "--max-model-len 7936"
+    )
+    assert (shorter.users_before, shorter.user_tokens_before) == (0, 16384)
+    assert (shorter.users, shorter.user_tokens) == (1, 7936)
+
+
+def test_requests_that_the_limit_refuses_are_given_room() -> None:
+    short = plan(max_model_len=2048, lengths=Lengths(3000, 500, 3500, 4000))
+    assert [limit.name for limit in short.limits if limit.blocks] == ["max_model_len"]
+    [room] = (a for a in advise(short, facts().choices, overheads()) if a.fits)
+    assert room.flags == "--max-model-len 4096"
+
+
+def test_the_split_of_experts_stays_where_devices_are_added() -> None:
+    experts = plan(shape("Qwen/Qwen3-30B-A3B"), ranks=Ranks(2, expert=True))
+    wider = [a for a in advise(experts, facts().choices, overheads()) if "parallel" in a.keys]
+    assert wider
+    assert all("expert: true" in advice.keys for advice in wider)
 
 
 def test_a_workload_does_not_hide_that_the_longest_context_keeps_the_engine_from_starting() -> None:

@@ -44,8 +44,9 @@ def test_a_cpu_deployment_is_planned_to_the_token() -> None:
 def test_modes_are_part_of_the_question() -> None:
     modes = [{"kind": "quantized_kv", "format": "fp8"}, {"kind": "parallel", "tensor": 4, "expert": False}]
     modes.append({"kind": "quantized_weights", "format": "fp8_per_block"})
+    modes.append({"kind": "chunked_prefill", "max_batched_tokens": 4096})
     asked, engines = deployment_ask(
-        deployment(modes=modes, replicas=2, engine={"args": {"max_num_batched_tokens": 4096}}),
+        deployment(modes=modes, replicas=2),
         Model(shape()),
         h100(8),
         facts(),
@@ -56,13 +57,12 @@ def test_modes_are_part_of_the_question() -> None:
     assert asked.gpu.memory_kind == "device"
 
 
-@pytest.mark.parametrize(("word", "tokens"), [("8k", 8000), ("8K", 8192), ("25.6k", 25600), (512, 512)])
-def test_a_count_of_the_arguments_is_read_as_vllm_reads_it(word: str | int, tokens: int) -> None:
-    engine = {"args": {"max-num-batched-tokens": word}}
-    assert (
-        deployment_ask(deployment(engine=engine), SMOLLM, cpu(16), facts())[0].max_num_batched_tokens
-        == tokens
-    )
+def test_no_more_gpus_are_named_as_the_nearest_than_the_machine_has() -> None:
+    short, large = {"max_model_len": 4096}, Model(shape("meta-llama/Meta-Llama-3.1-70B"))
+    two = fit(deployment(engine=short), large, h100(2), facts())
+    assert max(advice.devices for advice in two.advice) == 2
+    each = fit(deployment(engine=short, replicas=2), large, h100(2), facts())
+    assert max(advice.devices for advice in each.advice) == 1
 
 
 GEMMA = {
