@@ -1,7 +1,7 @@
 """A fragment of a deployment file put into its text, and what changes as a diff that a user can paste.
 
 Owns: where a key goes in YAML text, with comments and layout left as they are. Knows nothing about what the
-keys mean, but that `modes` are told apart by `kind`.
+keys mean, but that `modes` are told apart by `kind` and an engine's arguments by their flag.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from typing import Any
 
 import yaml
 
+from deploy.study.merge import ARGUMENTS
+from serving.config.arguments import same_argument
 from serving.config.load import parse
 
 Fragment = Mapping[str, Any]
@@ -52,6 +54,10 @@ def _with_value(text: str, path: tuple[str, ...], value: Any) -> str:
         if node is None:
             for outer in reversed(path[depth + 1 :]):
                 value = {outer: value}
+            if path[:depth] == ARGUMENTS and (pair := _spelled_otherwise(parent, key)):
+                name, node = pair
+                said = f"{key}: {_flow(value)}"
+                return f"{text[: name.start_mark.index]}{said}{text[_end(node) :]}"
             return _add_key(text, parent, key, value)
     assert node is not None
     return _replace(text, node, value)
@@ -108,6 +114,12 @@ def _root(text: str) -> yaml.Node | None:
 def _child(node: yaml.Node | None, key: str) -> yaml.Node | None:
     pairs = node.value if isinstance(node, yaml.MappingNode) else ()
     return next((value for name, value in pairs if name.value == key), None)
+
+
+def _spelled_otherwise(node: yaml.Node | None, key: str) -> tuple[yaml.Node, yaml.Node] | None:
+    """The name and the value of the argument that is the same flag."""
+    pairs = node.value if isinstance(node, yaml.MappingNode) else ()
+    return next((pair for pair in pairs if same_argument(str(pair[0].value), key)), None)
 
 
 def _flow(value: Any) -> str:

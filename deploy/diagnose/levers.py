@@ -35,6 +35,9 @@ class Seen:
     ask: Ask | None = None
     """The planner's question about the deployment."""
     replicas: int = 1
+    gateway_workers: int = 1
+    flags: frozenset[str] | None = None
+    """Of `engine.args`, as vLLM gets them (`--no-x` where it is false); None without a file."""
     speculative: Mapping[str, Any] | None = None
     """The mode, as the file has it."""
     best_drafts: int | None = None
@@ -70,6 +73,13 @@ def _kv_memory(seen: Seen) -> Fragment | None:
     if ask.kv_cache_bytes is not None:
         return {"engine": {"kv_cache_memory": f"{ask.kv_cache_bytes * 2 // _MIB}MiB"}}
     return {"engine": {"gpu_memory_utilization": MOST_UTILIZATION}}
+
+
+def _memory_is_all(seen: Seen) -> str | None:
+    share = seen.ask.utilization if seen.ask and seen.ask.kv_cache_bytes is None else None
+    if share is None or share < MOST_UTILIZATION:
+        return None
+    return f"gpu_memory_utilization is {share:g} already"
 
 
 def _kv_is_small(seen: Seen) -> str | None:
@@ -194,21 +204,33 @@ def _compiled_already(seen: Seen) -> str | None:
     return "steps are compiled already" if seen.ask.graphs else None
 
 
+def _scheduled_ahead(seen: Seen) -> str | None:
+    """Source: vllm 0.32.0 and 0.33.0 config/vllm.py: on by itself where it can be, else refused."""
+    if seen.flags is None:
+        return "vLLM does so unless it is told not to, which is not known without the deployment file"
+    if "--no-async-scheduling" not in seen.flags:
+        return "vLLM does so already wherever it can: nothing in the file tells it not to"
+    method = (seen.speculative or {}).get("method")
+    return f"vLLM refuses it beside drafts by {method}" if method in _NOT_AHEAD else None
+
+
+_NOT_AHEAD = ("ngram", "suffix")
 _B = Bound
 LEVERS: tuple[Lever, ...] = (
     Lever("seats", "let more requests run at once", _seats, frozenset({_B.SEATS, _B.QUEUE}),
           "none to answers; TPOT rises with the batch",
           lambda seen: None if seen.evidence.max_num_seqs else "max_num_seqs is not known: give the file"),
     Lever("kv-memory", "more memory for the KV cache", _kv_memory, frozenset({_B.KV_CAPACITY}),
-          "none to answers; less memory for anything else"),
+          "none to answers; less memory for anything else", _memory_is_all),
     Lever("kv-dtype", "store the KV cache in 8 bits",
           lambda seen: {"modes": [{"kind": "quantized_kv", "format": "fp8"}]},
           frozenset({_B.KV_CAPACITY, _B.DECODE}), "low: compare answers, above all at long context",
           _kv_is_small),
     Lever("max-model-len", "promise a shorter longest context", _shorter, frozenset({_B.KV_CAPACITY}),
           "none to answers; longer requests are refused", _long_requests),
-    Lever("gateway", "more processes of the gateway", lambda seen: {"gateway": {"workers": 2}},
-          frozenset({_B.FRONT}), "none to answers"),
+    Lever("gateway", "more processes of the gateway",
+          lambda seen: {"gateway": {"workers": seen.gateway_workers * 2}}, frozenset({_B.FRONT}),
+          "none to answers"),
     Lever("prefix-cache", "keep prefixes", lambda seen: {"modes": [{"kind": "prefix_cache"}]},
           frozenset({_B.PREFILL, _B.QUEUE}), "none: answers stay", _prefix_on),
     Lever("chunked-prefill", "smaller or larger chunks of prefill", _chunk,
@@ -218,7 +240,7 @@ LEVERS: tuple[Lever, ...] = (
           "none to answers; a longer start", _compiled_already),
     Lever("async", "schedule the next step while one runs",
           lambda seen: {"engine": {"args": {"async-scheduling": True}}}, frozenset({_B.HOST}),
-          "none to answers"),
+          "none to answers", _scheduled_ahead),
     Lever("weights", "store the weights in 8 bits", _weights, frozenset({_B.DECODE, _B.KV_CAPACITY}),
           "low: measure quality on your own tasks", _weights_are_small),
     Lever("speculation", "draft tokens", _drafts, frozenset({_B.DECODE, _B.HOST}),

@@ -21,6 +21,7 @@ from deploy.diagnose.verify import study_document
 from deploy.plan_file import question
 from deploy.study.judge import Judge
 from deploy.study.reading import study_of
+from serving.config.arguments import argument_flags
 from serving.config.document import Document
 from serving.config.load import load_deployment, parse, validate
 from serving.config.rules import deployment_problems
@@ -74,6 +75,8 @@ class Question:
             evidence=evidence,
             ask=self.plan.ask if self.plan else None,
             replicas=self.deployment.replicas,
+            gateway_workers=self.deployment.gateway.workers,
+            flags=frozenset(flag for _, flag, _ in argument_flags(self.deployment.engine.args)),
             speculative=speculative.model_dump(exclude_none=True) if speculative else None,
             acceptance=acceptance,
         )

@@ -1,7 +1,8 @@
 """A deployment with fragments laid over it, each value of which still tells where it was written.
 
-Owns: how two pieces of deployment files become one: sections key by key, modes by their kind, everything else
-replaced, null taken away, `without` leaving modes out. Knows nothing about what the keys mean.
+Owns: how two pieces of deployment files become one: sections key by key, an engine's arguments by their flag,
+modes by their kind, everything else replaced, null taken away, `without` leaving modes out. Knows nothing
+about what the keys mean.
 """
 
 from __future__ import annotations
@@ -10,12 +11,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from serving.config.arguments import same_argument
 from serving.config.document import Document, KeyPath
 
 WITHOUT = "without"
 ON = "on"
 OURS = (WITHOUT, ON)
 """Keys of a fragment that are no deployment's."""
+ARGUMENTS: KeyPath = ("engine", "args")
+"""Where keys are flags, which have several spellings."""
 Origin = tuple[Document, KeyPath]
 
 
@@ -88,6 +92,8 @@ def _merge(below: Any, fragment: Mapping[str, Any], path: KeyPath, pen: _Pen) ->
     merged = dict(below) if isinstance(below, Mapping) else {}
     for key, value in fragment.items():
         here = (*path, key)
+        if path == ARGUMENTS:
+            _respelled(merged, fragment, key, pen)
         if value is None:
             merged.pop(key, None)
             _forget(pen.origins, here)
@@ -101,6 +107,13 @@ def _merge(below: Any, fragment: Mapping[str, Any], path: KeyPath, pen: _Pen) ->
             merged[key] = value
             pen.wrote(here, value, here)
     return merged
+
+
+def _respelled(merged: dict[str, Any], fragment: Mapping[str, Any], key: str, pen: _Pen) -> None:
+    """Take away what is below the same flag in another spelling; two in one fragment are told as wrong."""
+    for other in [other for other in merged if other not in fragment and same_argument(other, key)]:
+        del merged[other]
+        _forget(pen.origins, (*ARGUMENTS, other))
 
 
 def _modes(below: list[Any], fragment: list[Any], pen: _Pen) -> list[Any]:

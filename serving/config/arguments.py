@@ -60,8 +60,7 @@ def argument_problems(args: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]
     for key in args:
         flag = flag_of(key)
         typed = flag.partition(".")[0]
-        base = _first(typed)
-        same = base + flag[len(typed) :]
+        base, same = _first(typed), _any_spelling(key)
         if not _NAME.fullmatch(flag[2:]):
             yield key, "is not a flag's name", "write it like max_num_batched_tokens: 2048"
         elif "\0" in str(args[key]):
@@ -80,6 +79,17 @@ def argument_problems(args: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]
 def _first(flag: str) -> str:
     """One name for all spellings, also the negative ones: `--no-x` and `--disable-x` are `--enable-x`."""
     return first_spellings().get(flag, flag.replace("--no-", "--", 1))
+
+
+def same_argument(key: str, other: str) -> bool:
+    """Whether two keys are spellings of one flag, its negative ones among them."""
+    return _any_spelling(key) == _any_spelling(other)
+
+
+def _any_spelling(key: str) -> str:
+    flag = flag_of(key)
+    typed = flag.partition(".")[0]
+    return _first(typed) + flag[len(typed) :]
 
 
 def argument_flags(args: Mapping[str, Any]) -> Iterator[tuple[str, str, tuple[str, ...]]]:

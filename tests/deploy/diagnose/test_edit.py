@@ -31,9 +31,11 @@ NESTED = {"engine": {"args": {"enforce-eager": False}}}
 MODE = {"modes": [{"kind": "quantized_kv", "format": "int8_per_token_head"}]}
 SPLIT = {"modes": [{"kind": "parallel", "tensor": 2}]}
 MORE = {"replicas": 2}
+SPELLED = "name: a\nengine:\n  args:\n    enforce_eager: true # for now\n    seed: 1\n"
+NEGATED = "name: a\nengine: {args: {no-enforce-eager: false, seed: 1}}\n"
 
 
-@pytest.mark.parametrize("text", [FLOW, BLOCK, BARE, "name: a\nengine:\nmodes:\n"])
+@pytest.mark.parametrize("text", [FLOW, BLOCK, BARE, SPELLED, NEGATED, "name: a\nengine:\nmodes:\n"])
 @pytest.mark.parametrize("fragment", [SEATS, NESTED, MODE, SPLIT, MORE])
 def test_the_file_then_says_what_a_study_would_run(text: str, fragment: dict[str, Any]) -> None:
     # The study's merge of data is another implementation of what a fragment means (decision 0011).
@@ -52,6 +54,11 @@ def test_the_change_is_a_diff_of_the_file() -> None:
         "--- f.yaml", "+++ f.yaml", "@@ -1,3 +1,3 @@", " name: a",
         "-engine: {max_num_seqs: 4} # few", "+engine: {max_num_seqs: 16} # few", " modes: []",
     ]  # fmt: skip
+
+
+def test_an_argument_that_is_spelled_otherwise_is_changed_where_it_stands() -> None:
+    assert "\n    enforce-eager: false # for now\n    seed: 1\n" in edited(SPELLED, NESTED)
+    assert "{args: {enforce-eager: false, seed: 1}}" in edited(NEGATED, NESTED)
 
 
 def test_a_mode_of_the_same_kind_is_replaced_whole_and_another_comes_behind() -> None:

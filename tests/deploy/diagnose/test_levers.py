@@ -79,6 +79,32 @@ def test_a_lever_that_is_pulled_already_says_so() -> None:
     assert row("compiled").not_yet(eager) is None
 
 
+def test_steps_are_scheduled_ahead_where_the_file_had_forbidden_it_alone() -> None:
+    """vLLM 0.32.0 and 0.33.0 do so by default where they can, and refuse it beside look-ups."""
+    forbidden = replace(BARE, flags=frozenset({"--no-async-scheduling"}))
+    assert row("async").not_yet(forbidden) is None
+    assert "not known without the deployment file" in (row("async").not_yet(BARE) or "")
+    assert "already wherever it can" in (row("async").not_yet(replace(BARE, flags=frozenset())) or "")
+    looking = replace(forbidden, speculative={"kind": "speculative", "method": "ngram"})
+    assert row("async").not_yet(looking) == "vLLM refuses it beside drafts by ngram"
+    drafting = replace(forbidden, speculative={"kind": "speculative", "method": "draft_model"})
+    assert row("async").not_yet(drafting) is None
+
+
+def test_a_gateway_gets_twice_the_processes_that_it_has() -> None:
+    assert row("gateway").fragment(BARE) == {"gateway": {"workers": 2}}
+    assert row("gateway").fragment(replace(BARE, gateway_workers=3)) == {"gateway": {"workers": 6}}
+
+
+def test_a_device_that_is_given_whole_has_no_more_memory() -> None:
+    def given(share: float) -> Seen:
+        ask = ask_of(f"engine: {{device: cuda, gpu_memory_utilization: {share}}}", gpu="h100-sxm")
+        return Seen(ENGINE, ask=ask)
+
+    assert row("kv-memory").not_yet(given(0.95)) == "gpu_memory_utilization is 0.95 already"
+    assert row("kv-memory").not_yet(given(0.9)) is None
+
+
 def test_speculation_waits_for_its_acceptance_and_for_a_small_batch() -> None:
     assert "its acceptance is not measured" in (row("speculation").not_yet(BARE) or "")
     assert row("speculation").not_yet(replace(BARE, acceptance=0.7)) is None

@@ -52,6 +52,21 @@ def test_a_change_is_planned_as_a_whole(tmp_path: Path) -> None:
     assert (question.plan.capacity.blocks, smaller.capacity.blocks) == (163, 327)
 
 
+@pytest.mark.parametrize(
+    "spelling", ["enforce_eager: true", "--enforce-eager: true", "no-enforce-eager: true"]
+)
+def test_an_argument_is_changed_however_the_file_spells_it(tmp_path: Path, spelling: str) -> None:
+    text = FILE.replace("460MiB}", f"460MiB, args: {{{spelling}}}}}")
+    question = asked(tmp_path, text)
+    assert question.replan({"engine": {"args": {"enforce-eager": False}}}).ask.graphs
+
+
+def test_levers_see_the_arguments_and_the_gateway_of_the_file(tmp_path: Path) -> None:
+    text = FILE.replace("460MiB}", "460MiB, args: {no_async_scheduling: true}}") + "gateway: {workers: 2}\n"
+    seen = asked(tmp_path, text).seen(SEEN, None)
+    assert (seen.flags, seen.gateway_workers) == (frozenset({"--no-async-scheduling"}), 2)
+
+
 def test_a_change_that_cannot_be_is_refused_by_the_planner(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="heads"):
         asked(tmp_path).replan({"modes": [{"kind": "parallel", "tensor": 2, "pipeline": 1, "data": 1}]})

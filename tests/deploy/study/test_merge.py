@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from deploy.study.merge import begin, lay_over
 from serving.config.load import parse
 
@@ -32,6 +34,21 @@ def test_null_takes_a_key_away_and_asks_nothing_of_what_is_not_there() -> None:
     data = laid("engine: {args: {enforce_eager: null}}\ngateway: {keys_file: null, port: 1}").data
     assert data["engine"]["args"] == {"seed": 1}
     assert data["gateway"] == {"port": 1}
+
+
+@pytest.mark.parametrize("spelling", ["enforce-eager: false", "no_enforce_eager: true", "--enforce-eager: 1"])
+def test_an_argument_takes_the_place_of_the_same_flag_however_it_is_spelled(spelling: str) -> None:
+    merged = laid(f"engine: {{args: {{{spelling}}}}}")
+    key = spelling.split(":")[0]
+    assert list(merged.data["engine"]["args"]) == ["seed", key]
+    assert merged.source(("engine", "args", "enforce_eager")) is None
+    assert merged.where(("engine", "args", key)) == f"study.yaml:1: engine.args.{key}"
+    assert "enforce_eager" not in laid("engine: {args: {enforce-eager: null}}").data["engine"]["args"]
+
+
+def test_two_spellings_in_one_fragment_are_left_for_the_deployments_own_check() -> None:
+    args = laid("engine: {args: {no_seed: 1, --seed: 2}}").data["engine"]["args"]
+    assert args == {"enforce_eager": True, "no_seed": 1, "--seed": 2}
 
 
 def test_a_mode_takes_the_whole_place_of_the_mode_of_its_kind() -> None:
