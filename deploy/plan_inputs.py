@@ -24,10 +24,10 @@ LEAST_SHARE = 0.5
 room for 8 bits where the config says nothing of them."""
 
 
-def read_shape(model: str) -> tuple[ModelShape, Checkpoint | None]:
+def read_shape(model: str, *, named: bool = False) -> tuple[ModelShape, Checkpoint | None]:
     """The shape of a folder, a config.json or a name that teapot knows, and its files' sums where they are.
 
-    Raises: UsageError with file and key.
+    `named`: the user names the storage of the weights. Raises: UsageError with file and key.
     """
     from serving.facts.load import model_configs
 
@@ -35,9 +35,10 @@ def read_shape(model: str) -> tuple[ModelShape, Checkpoint | None]:
     if path is None:
         return model_shape(model_configs()[model], model, model), None
     file = path / "config.json" if path.is_dir() else path
-    shape = model_shape(_config(file), str(file), _printable(path.name if path.is_dir() else str(file)))
+    name = _printable(path.name if path.is_dir() else str(file))
+    shape = model_shape(_config(file), str(file), name, named=named)
     found = read_checkpoint(path, shape) if path.is_dir() else None
-    if found:
+    if found and not named:
         _refuse_parts(path, found, shape)
     return shape, found
 

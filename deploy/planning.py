@@ -44,7 +44,7 @@ class Spread:
 
 def model_ask(args: argparse.Namespace, model: str, gpu: Gpu) -> Ask:
     """The question about one model on one kind of device. Raises: UsageError."""
-    shape, checkpoint = read_shape(model)
+    shape, checkpoint = read_shape(model, named=args.weight_format is not None)
     return build_ask(args, shape, checkpoint, gpu)
 
 

@@ -15,7 +15,7 @@ from deploy.commands.argument_types import count, positive, share, size, whole
 from deploy.plan_fleet import OPTIONS, add_options, plan_fleet, refuse_without_fleet
 from deploy.plan_inputs import read_shape
 from deploy.plan_load import measured
-from deploy.planning import VERSION, build_ask, gpu_of, model_ask, prices, variants
+from deploy.planning import VERSION, build_ask, gpu_of, model_ask, prices, storage_of, variants
 from serving.console import Console
 from serving.errors import EXIT_FAILED, EXIT_OK, Failed, Problem, UsageError
 from serving.facts.load import gpus, kv_formats, latent_storage, overheads, weight_storage
@@ -240,9 +240,10 @@ def _write(path: str, text: str, console: Console) -> None:
 def _compare(args: argparse.Namespace, console: Console) -> int:
     from serving.planner.compare import Variant, compare
 
-    shape, checkpoint = read_shape(args.model[0])
     known = prices(args.price)
     axes = args.compare or ["formats"]
+    named = "formats" in axes or args.weight_format is not None
+    shape, checkpoint = read_shape(args.model[0], named=named)
     if "gpus" in axes and args.device == "cpu":
         raise UsageError("compares kinds of GPUs", where="--compare gpus", fix="leave --device cpu out")
     first = next(iter(gpus().values())) if "gpus" in axes and not args.gpu else gpu_of(args)
@@ -266,7 +267,7 @@ def _caches(args: argparse.Namespace, console: Console) -> int:
     models = []
     for model in args.model:
         shape, checkpoint = read_shape(model)
-        arithmetic = weight_bytes(shape, weight_storage()["bf16"])
+        arithmetic = weight_bytes(shape, storage_of(None, shape))
         models.append((shape, checkpoint.total_bytes if checkpoint else arithmetic))
     storages: dict[str, KvStorage] = {
         name: kv_storage(name, kv_formats(), latent_storage(), device="cuda") for name in CACHE_FORMATS

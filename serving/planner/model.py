@@ -6,7 +6,8 @@ families do) nor about files: the parsed JSON comes in.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,21 +17,29 @@ from serving.planner.families.family import Family
 from serving.planner.fields import Fields
 from serving.planner.shape import ModelShape
 
+NAME_IT = "name the storage that comes nearest with --weight-format"
+
 
 def model_shape(
-    config: Mapping[str, Any], where: str, name: str | None = None, *, stored: bool = True
+    config: Mapping[str, Any], where: str, name: str | None = None, *, named: bool = False
 ) -> ModelShape:
     """Work out the shape of a causal language model from its config.json.
 
-    `where` names the file in errors. Not `stored`: how the checkpoint is quantized is not asked. Raises:
-    UsageError where the architecture is not known or a field is missing or absurd; nothing is guessed.
+    `where` names the file in errors. `named`: the user names the storage of the weights, so that one which is
+    not known is passed over. Raises: UsageError where the architecture is not known or a field is missing or
+    absurd; nothing is guessed.
     """
     fields = Fields(config, where)
     family = _family(fields)
     shape = family.build(fields)
     if not shape.layers:
         raise fields.error("num_hidden_layers", "gives no layers", "correct it")
-    storage, ignore = checkpoint_storage(fields) if stored else (None, ())
+    try:
+        storage, ignore = checkpoint_storage(fields)
+    except UsageError:
+        if not named:
+            raise
+        storage, ignore = None, ()
     return replace(shape, name=name or where, quantization=storage, ignore=ignore)
 
 
@@ -86,7 +95,10 @@ def checkpoint_storage(fields: Fields) -> tuple[str | None, tuple[str, ...]]:
         raise fields.error("quantization_config", f"is {section!r:.40}, not an object", "correct it")
     method = str(section.get("quant_method", "")).lower()
     ignored = section.get("ignore") or section.get("modules_to_not_convert") or section.get("exclude_modules")
-    ignore = tuple(str(word) for word in ignored) if isinstance(ignored, list) else ()
+    if ignored is not None and not isinstance(ignored, list):
+        raise fields.error("quantization_config.ignore", f"is {ignored!r:.40}, not a list", "correct it")
+    ignore = tuple(str(word) for word in ignored or ())
+    _refuse_patterns(fields, ignore)
     if method == "fp8":
         return ("fp8_per_block" if section.get("weight_block_size") else "fp8"), ignore
     if method == "fbgemm_fp8":
@@ -104,8 +116,17 @@ def checkpoint_storage(fields: Fields) -> tuple[str | None, tuple[str, ...]]:
     raise fields.error(
         "quantization_config.quant_method",
         f"'{method}' is not known",
-        "give the storage with --weight-format, or the folder with the safetensors files",
+        NAME_IT,
     )
+
+
+def _refuse_patterns(fields: Fields, ignore: Sequence[str]) -> None:
+    for word in ignore:
+        try:
+            re.compile(word.removeprefix("re:") if word.startswith("re:") else "")
+        except re.error as error:
+            what = f"has the pattern {word!r:.60}, which cannot be read: {error}"
+            raise fields.error("quantization_config.ignore", what, "correct it") from None
 
 
 def _four_bits(fields: Fields, section: Mapping[str, Any], method: str) -> str:
@@ -114,7 +135,7 @@ def _four_bits(fields: Fields, section: Mapping[str, Any], method: str) -> str:
         raise fields.error(
             "quantization_config",
             f"has {bits} bits in groups of {group}, and 4 in groups of 128 is what is known",
-            "give the folder with the safetensors files, whose headers tell the bytes",
+            NAME_IT,
         )
     return "awq" if method.startswith("awq") else "gptq"
 
@@ -136,5 +157,5 @@ def _compressed(fields: Fields, section: Mapping[str, Any]) -> str:
     raise fields.error(
         "quantization_config.config_groups",
         f"has weights of {bits!r} bits",
-        "give the folder with the safetensors files, whose headers tell the bytes",
+        NAME_IT,
     )

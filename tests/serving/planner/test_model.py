@@ -108,3 +108,49 @@ def test_a_quantized_checkpoint_tells_its_storage(section: dict[str, Any], stora
 def test_a_storage_that_is_not_known_is_refused(section: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match=r"c.json: quantization_config"):
         checkpoint_storage(Fields({"quantization_config": section}, "c.json"))
+
+
+@pytest.mark.parametrize(
+    ("section", "key"),
+    [
+        ("fp8", "quantization_config"),
+        ([], "quantization_config"),
+        ({"quant_method": "fp8", "ignore": "lm_head"}, "quantization_config.ignore"),
+        ({"quant_method": "fp8", "ignore": ["re:("]}, "quantization_config.ignore"),
+        (
+            {"quant_method": "compressed-tensors", "config_groups": {"g": {"weights": 5}}},
+            "quantization_config.config_groups",
+        ),
+    ],
+)
+def test_a_section_about_quantization_that_is_none_is_an_error_with_its_key(section: Any, key: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        model_shape({**config(LLAMA), "quantization_config": section}, "config.json")
+    assert refused.value.problems[0].where == f"config.json: {key}"
+
+
+def test_a_storage_that_is_not_known_is_passed_over_where_the_user_names_one() -> None:
+    odd = {**config(LLAMA), "quantization_config": {"quant_method": "bitsandbytes"}}
+    with pytest.raises(UsageError, match="name the storage that comes nearest with --weight-format"):
+        model_shape(odd, "config.json")
+    assert model_shape(odd, "config.json", named=True).quantization is None
+    known = {**odd, "quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 128}}
+    assert model_shape(known, "config.json", named=True).quantization == "awq"
+
+
+def test_a_part_for_text_that_is_no_object_is_an_error() -> None:
+    with pytest.raises(UsageError, match=r"config\.json: text_config: is \[\], not an object"):
+        model_shape({**config(LLAMA), "text_config": []}, "config.json")
+
+
+def test_more_of_anything_than_a_model_has_is_an_error() -> None:
+    for key in ("hidden_size", "num_attention_heads", "vocab_size", "intermediate_size"):
+        with pytest.raises(UsageError, match=rf"{key}: is 1000000000, not a whole number from 1 to 10000000"):
+            model_shape({**config(LLAMA), key: 10**9}, "config.json")
+    assert model_shape({**config(LLAMA), "max_position_embeddings": 10**8}, "c").max_position == 10**8
+
+
+def test_a_limit_of_positions_that_is_taken_for_granted_is_noted() -> None:
+    fields = config(LLAMA)
+    del fields["max_position_embeddings"]
+    assert any("max_position_embeddings" in note for note in model_shape(fields, "c").notes)
