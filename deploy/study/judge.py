@@ -7,6 +7,7 @@ starts nothing. Knows nothing about either's rules.
 from __future__ import annotations
 
 import argparse
+import math
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -32,6 +33,7 @@ from serving.engine.weights import read_config
 from serving.errors import Problem, TeapotError, UsageError
 from serving.facts.hardware import Gpu
 from serving.facts.load import model_configs
+from serving.modes.disaggregated import Disaggregated
 from serving.modes.mode import Device, EngineContext, MachineFacts, ModelFacts
 from serving.modes.model_facts import model_facts
 from serving.modes.speculative import Speculative
@@ -130,15 +132,15 @@ class Judge:
             return replace(arm, planned=Planned(notes=(f"not planned: {error}",)))
         if not found.fits:
             return replace(arm, ruled_out=f"{found.refusal()}; {found.nearest()}")
-        plan = found.plan
+        plan, engines = found.plan, found.engines
         weights, token = _bytes(plan)
         return replace(
             arm,
             planned=Planned(
-                weight_bytes=weights,
-                kv_cache_tokens=plan.capacity.tokens,
+                weight_bytes=engines * weights,
+                kv_cache_tokens=engines * plan.capacity.tokens,
                 kv_bytes_per_token=float(token) or None,
-                floors=dict(_floors(plan, mode, workloads)),
+                floors=dict(_floors(plan, deployment, workloads)),
                 notes=plan.ask.shape.notes,
             ),
         )
@@ -161,16 +163,17 @@ def _bytes(plan: Plan) -> tuple[int, int]:
 
 
 def _floors(
-    plan: Plan, mode: Speculative | None, workloads: Mapping[str, Workload]
+    plan: Plan, deployment: Deployment, workloads: Mapping[str, Workload]
 ) -> Iterator[tuple[str, Floors]]:
-    """The planner's floors under every closed loop whose lengths are known."""
-    served = speed(plan.ask)
+    """The planner's floors under every closed loop whose lengths are known; engines share the users."""
+    served, mode, pair = speed(plan.ask), deployment.mode(Speculative), deployment.mode(Disaggregated)
+    decoding = pair.decode if pair else deployment.replicas
     for name, workload in workloads.items():
         if served is None or not isinstance(workload.arrival, Closed) or not lengths_are_told(workload):
             continue
         prompt, answer = lengths_of(workload)
-        batch = min(workload.arrival.concurrency, plan.ask.batch.max_num_seqs)
-        context = prompt + answer // 2
+        users = min(workload.arrival.concurrency, decoding * plan.ask.batch.max_num_seqs)
+        batch, context = math.ceil(users / decoding), prompt + answer // 2
         checked = draft = None
         if mode:
             checked = decode_floor(served, batch=batch, context=context, tokens_each=mode.tokens + 1).seconds
@@ -180,7 +183,7 @@ def _floors(
         yield (
             name,
             Floors(
-                batch=batch,
+                batch=users,
                 context_tokens=context,
                 decode_s=decode_floor(served, batch=batch, context=context).seconds,
                 checked_s=checked,

@@ -120,8 +120,13 @@ def _length(seen: Seen) -> float | None:
 
 def _kv_bytes(seen: Seen) -> float | None:
     usage = seen.cell.gauges.get("kv_cache_usage_max_ratio")
-    whole = seen.start.kv_cache_bytes if seen.start else None
+    whole = _of_all(seen.start.kv_cache_bytes, seen.start) if seen.start else None
     return usage * whole if usage is not None and whole is not None else None
+
+
+def _of_all(of_one: int | None, start: StartRow) -> int | None:
+    """Of all engines: they are started alike, and the first tells."""
+    return None if of_one is None else of_one * start.engines
 
 
 def _memory(seen: Seen) -> float | None:
@@ -188,7 +193,7 @@ MEASURES: tuple[Measure, ...] = (
     Measure("kv_usage_max_ratio", "KV in use", "ratio", "lower",
             lambda seen: seen.cell.gauges.get("kv_cache_usage_max_ratio"), "highest share of blocks in use"),
     Measure("kv_in_use_bytes", "KV in use", "bytes", "lower", _kv_bytes,
-            "highest usage x bytes of the KV cache; sampled every second"),
+            "highest usage of an engine x bytes of the KV cache of all; sampled every second"),
     Measure("memory_bytes", "memory", "bytes", "lower", _memory,
             "weights + KV in use, without what is reserved"),
     Measure("preemptions", "preemptions", "", "lower", lambda seen: seen.grew("vllm:num_preemptions_total"),
@@ -199,10 +204,11 @@ MEASURES: tuple[Measure, ...] = (
 )  # fmt: skip
 
 START_MEASURES: tuple[StartMeasure, ...] = (
-    StartMeasure("kv_cache_tokens", "KV capacity", "tokens", "higher", lambda row: row.kv_cache_tokens,
-                 "kv_cache_size_tokens of vllm:cache_config_info", exact=True),
-    StartMeasure("kv_cache_bytes", "KV cache", "bytes", None, lambda row: row.kv_cache_bytes,
-                 "kv_cache_memory_bytes of vllm:cache_config_info", exact=True),
+    StartMeasure("kv_cache_tokens", "KV capacity", "tokens", "higher",
+                 lambda row: _of_all(row.kv_cache_tokens, row),
+                 "kv_cache_size_tokens of vllm:cache_config_info, of all engines", exact=True),
+    StartMeasure("kv_cache_bytes", "KV cache", "bytes", None, lambda row: _of_all(row.kv_cache_bytes, row),
+                 "kv_cache_memory_bytes of vllm:cache_config_info, of all engines", exact=True),
     StartMeasure("weights_bytes", "weights", "bytes", "lower", lambda row: row.weights_bytes,
                  "'Model loading took' in the engine's log", exact=True),
     StartMeasure("start_s", "start", "s", "lower", lambda row: row.took_s, "until ready, modes proven"),

@@ -25,6 +25,7 @@ class Floors:
     """What the planner says of one arm under one workload, at the batch and context that it has."""
 
     batch: int
+    """Of all engines that decode, together; a step of one holds its share."""
     context_tokens: int
     decode_s: float
     """Floor of one decode step."""
@@ -37,7 +38,7 @@ class Floors:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """What the planner says of an arm before anything was started. None: it cannot tell."""
+    """What the planner says of an arm, all its engines together, beforehand. None: it cannot tell."""
 
     weight_bytes: int | None = None
     kv_cache_tokens: int | None = None

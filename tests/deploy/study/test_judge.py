@@ -81,6 +81,28 @@ def test_a_draft_that_is_looked_up_has_no_weights_and_no_cache(tmp_path):
     assert planned.weight_bytes == pytest.approx(269_060_552, rel=0.001)
 
 
+@pytest.mark.parametrize(
+    "copies", [{"replicas": 2}, {"modes": [{"kind": "disaggregated", "connector": {"kind": "nixl"}}]}]
+)
+def test_two_engines_are_planned_together(tmp_path, copies):
+    """Each has 2 GiB for its cache, weights of its own, and its share of the users in a step."""
+    both = judged(tmp_path, copies)
+    assert both.ruled_out is None
+    assert both.planned.kv_cache_tokens == 2 * 93_184
+    assert both.planned.weight_bytes == pytest.approx(2 * 269_060_552, rel=0.001)
+    assert both.planned.kv_bytes_per_token == 23_040
+
+
+def test_engines_share_the_users_and_one_that_only_prefills_has_none(tmp_path):
+    two, four = ({**CHAT, "arrival": {**CHAT["arrival"], "concurrency": users}} for users in (2, 4))
+    loads = {"two": two, "four": four}
+    copies = judged(tmp_path, {"replicas": 2}, workloads=loads).planned.floors
+    pair = {"modes": [{"kind": "disaggregated", "connector": {"kind": "nixl"}}]}
+    apart = judged(tmp_path, pair, workloads=loads).planned.floors
+    assert [copies[name].batch for name in loads] == [apart[name].batch for name in loads] == [2, 4]
+    assert copies["four"].decode_s == apart["two"].decode_s < apart["four"].decode_s
+
+
 def test_a_model_that_is_not_here_is_not_planned_and_not_ruled_out(tmp_path):
     found = judged(tmp_path, {"model": "some-organisation/some-model"})
     assert found.ruled_out is None

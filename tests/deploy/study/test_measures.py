@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from deploy.study.measures import BY_NAME, Measure, Seen, StartMeasure
+from deploy.study.measures import BY_NAME, START_MEASURES, Measure, Seen, StartMeasure
 from deploy.study.rows import Arm, CellRow, Planned, StartRow
 
 START = StartRow(
@@ -116,6 +118,15 @@ def test_a_start_tells_its_own(name, value):
     measure = BY_NAME[name]
     assert isinstance(measure, StartMeasure)
     assert measure.of(START) == value
+
+
+def test_a_start_of_two_engines_tells_of_both_together():
+    """The first engine tells of its cache, and the other is started like it; logs tell of all weights."""
+    two = replace(START, engines=2)
+    told = {row.name: row.of(two) for row in START_MEASURES}
+    assert (told["kv_cache_tokens"], told["kv_cache_bytes"], told["weights_bytes"]) == (2000, 4000, 500)
+    assert BY_NAME["memory_bytes"].of(seen(start=two)) == 500 + 0.1 * 4000
+    assert BY_NAME["kv_cache_tokens"].of(replace(two, kv_cache_tokens=None)) is None
 
 
 def test_names_are_given_once_and_every_row_says_what_it_is():
