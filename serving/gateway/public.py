@@ -19,12 +19,12 @@ from serving.gateway import access_log
 from serving.gateway.app import PublicApp
 from serving.gateway.keys_file import WatchedKeys, read_keys
 from serving.gateway.limits import GatewayLimits
+from serving.gateway.listener import Listener
 from serving.gateway.observer import Observer
 from serving.gateway.proxy import Proxy
 from serving.gateway.reception import Reception
 from serving.gateway.routing_settings import RoutingSettings
 from serving.gateway.settings import EdgeSettings
-from serving.gateway.sockets import BACKLOG
 from serving.gateway.state import GatewayState
 from serving.gateway.tls import tls_context
 from serving.gateway.tracing import Tracer, make_tracer
@@ -59,7 +59,7 @@ class Public:
         self._proxy = Proxy(state, limits, routing, metrics.gap_bounds_ns)
         self._proxy.shadow.observe = metrics.observe
         self._app = PublicApp(state, self._proxy, metrics, limits, settings, reception, self._tracer)
-        self._runner: web.BaseRunner = web.ServerRunner(self._app.server(), shutdown_timeout=CLOSE_S)
+        self._listener = Listener(web.ServerRunner(self._app.server(), shutdown_timeout=CLOSE_S))
 
     @property
     def waiting(self) -> int:
@@ -68,9 +68,7 @@ class Public:
 
     async def serve(self, sockets: Iterable[socket.socket]) -> None:
         """Take connections from these sockets from now on; they are closed by `stop`."""
-        await self._runner.setup()
-        for one in sockets:
-            await web.SockSite(self._runner, one, ssl_context=self._tls, backlog=BACKLOG).start()
+        await self._listener.start(sockets, self._tls)
 
     async def finish(self, timeout_s: float) -> int:
         """Let requests in flight finish; end with an error those that have not after `timeout_s`.
@@ -87,7 +85,7 @@ class Public:
 
     async def stop(self) -> None:
         """Close the address and all connections."""
-        await self._runner.cleanup()
+        await self._listener.stop()
         await self._proxy.close()
         if self._tracer is not None:
             # It sends what is left, and waits for the answer.

@@ -16,6 +16,7 @@ from serving.gateway.admin import admin_app, require_loopback
 from serving.gateway.backends import Backend
 from serving.gateway.elsewhere import accesses, trust
 from serving.gateway.limits import GatewayLimits
+from serving.gateway.listener import Listener
 from serving.gateway.metrics import GatewayMetrics
 from serving.gateway.objectives import Objectives
 from serving.gateway.probing import Probing
@@ -23,7 +24,7 @@ from serving.gateway.public import CLOSE_S, Public, check_usable
 from serving.gateway.revisions import Keeper
 from serving.gateway.routing_settings import RoutingSettings
 from serving.gateway.settings import EdgeSettings
-from serving.gateway.sockets import BACKLOG, bind, url_of
+from serving.gateway.sockets import bind, url_of
 from serving.gateway.state import GatewayState
 from serving.gateway.upstream.pool import Pool
 from serving.gateway.workers import Workers
@@ -52,7 +53,7 @@ class Gateway:
         self.keeper: Keeper | None = None
         """Who starts and ends engines; set it before `start`."""
         self._public: Public | Workers | None = None
-        self._admin: web.BaseRunner | None = None
+        self._admin: Listener | None = None
         self._probing: Probing | None = None
 
     async def start(self, public_host: str, port: int, admin_host: str, admin_port: int) -> None:
@@ -109,10 +110,8 @@ class Gateway:
     async def _start_admin(self, host: str, port: int) -> None:
         (sockets,) = bind(host, port, "admin_port")
         app = admin_app(self.state, self.metrics, self.keeper)
-        self._admin = web.AppRunner(app, access_log=None, shutdown_timeout=CLOSE_S)
-        await self._admin.setup()
-        for one in sockets:
-            await web.SockSite(self._admin, one, backlog=BACKLOG).start()
+        self._admin = Listener(web.AppRunner(app, access_log=None, shutdown_timeout=CLOSE_S))
+        await self._admin.start(sockets)
         self.admin_url = url_of(host, sockets[0], tls=False)
 
     def recorded_at(self, url: str | None) -> None:
@@ -159,5 +158,5 @@ class Gateway:
             await self._public.stop()
             self._public = None
         if self._admin is not None:
-            await self._admin.cleanup()
+            await self._admin.stop()
             self._admin = None
