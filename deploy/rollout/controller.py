@@ -166,21 +166,9 @@ class Controller:
     def _warm(self, seen: Seen) -> Event:
         if (event := event_of(self.state, self.plan, seen)) is not None:
             return event
-        warming = Warming(self.plan, self.hands, self._read, self.talk.say)
-        comparing = self.plan.quality and self.watch.quality is None
-        if comparing:
-            warming.wait_for_baseline(seen)
-        if (event := warming.warm(seen)) is not None:
+        warming = Warming(self.plan, self.hands, self.watch, self._read, self.talk.say, self.clock)
+        if (event := warming.event(seen)) is not None:
             return event
-        if comparing:
-            compared = warming.compare(seen)
-            if isinstance(compared, tuple):
-                return compared
-            if compared is not None:
-                self.watch.compared(compared, self.clock())
-        found = self.watch.quality
-        if self.plan.quality and found is not None and found.outcome == "fail":
-            return "engines_failed", f"its answers are others: {'; '.join(found.reasons)}"
         if seen.row(self.plan.baseline) is not None:
             self._seeing(lambda source: self.watch.begin(source, seen, self.clock()), seen)
         return event_of(self.state, self.plan, self._read()) or ("warmed", "")

@@ -104,6 +104,8 @@ class Side:
     asked_tokens: Histogram | None = None
     """`max_tokens` of requests."""
     answer_tokens: Histogram | None = None
+    engines: Mapping[str, Side] = field(default_factory=dict)
+    """What each of its engines did of that, as the gateway saw it; only those that had requests."""
 
     @property
     def n(self) -> int:
@@ -128,6 +130,8 @@ class Health:
     """How often they crashed, hung or could not be proven since they were started."""
     ready: int | None
     engines: int
+    unwell: Mapping[str, str] = field(default_factory=dict)
+    """What is wrong with which engine, in words."""
     modes: Mapping[str, bool | None] = field(default_factory=dict)
     """Those asked for, and whether each is in effect."""
     memory_bytes: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
@@ -174,6 +178,7 @@ def side(start: Reading, end: Reading) -> Side:
     counted = {key: _difference(start, end, key) for key in end.counts if key not in GAUGES}
     return Side(
         revision=end.revision,
+        engines=_engines(counted),
         requests=counted.get("requests", {}),
         failed_tries=math.fsum(counted.get("failed_tries", {}).values()),
         judged=counted.get("judged", {}),
@@ -193,6 +198,8 @@ def parts(readings: Sequence[tuple[Reading, Reading]]) -> tuple[tuple[Side, Side
 
 
 PARTS = 20
+NO_ENGINE = "none"
+"""What the gateway says for a request that was refused before it had any."""
 HISTOGRAMS = ("first_byte", "tpot", "prompt_tokens", "asked_tokens", "answer_tokens")
 GAUGES = ("ready", "targets", "memory", "failures")
 """Read as they are at the end. Failures are among them: every one since the engine's start counts."""
@@ -204,6 +211,31 @@ def _difference(start: Reading, end: Reading, key: str) -> dict[str, float]:
     if any(value < 0 for value in found.values()) or not before.keys() <= found.keys():
         raise Broken(f"{key} of {end.revision} went backwards between {start.at_s:.0f} and {end.at_s:.0f}")
     return found
+
+
+def _engines(counted: Mapping[str, Values]) -> dict[str, Side]:
+    """Of the counts by engine, each engine's as a side of its own."""
+    urls = {key.partition("|")[0] for key in counted.get("engine_requests", {})} - {NO_ENGINE}
+    found = {}
+    for url in sorted(urls):
+        mine = {
+            name.removeprefix("engine_"): _of_engine(values, url)
+            for name, values in counted.items()
+            if name.startswith("engine_")
+        }
+        found[url] = Side(
+            revision=url,
+            requests=mine.get("requests", {}),
+            failed_tries=math.fsum(mine.get("failed_tries", {}).values()),
+            first_byte=_histogram(mine, "first_byte"),
+            tpot=_histogram(mine, "tpot"),
+        )
+    return found
+
+
+def _of_engine(values: Values, url: str) -> Values:
+    keys = {key: key.partition("|") for key in values}
+    return {rest: values[key] for key, (engine, _, rest) in keys.items() if engine == url}
 
 
 def _histogram(counted: Mapping[str, Values], name: str) -> Histogram | None:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from deploy.rollout import gate_health, gate_means, gate_mix, gate_shares, gate_tails
+from deploy.rollout import gate_engines, gate_health, gate_means, gate_mix, gate_shares, gate_tails
 from deploy.rollout.evidence import Evidence
 from deploy.rollout.finding import Asked, Finding, Verdict
 from deploy.rollout.machine import State
@@ -46,6 +46,7 @@ CHECKS: tuple[Check, ...] = (
     Check("errors", gate_shares.errors, tests=1),
     Check("aborts", gate_shares.aborts, tests=1),
     Check("failed_tries", gate_shares.failed_tries, tests=1),
+    Check("engines", gate_engines.engines, tests=4),
     Check("missed_availability", gate_shares.missed("availability"), tests=1),
     *(
         Check(f"missed_{slo}", gate_shares.missed(slo), tests=1, alike=True, promised=True)
@@ -104,7 +105,9 @@ def judge(evidence: Evidence, plan: Plan, look: Look) -> Judgement:
         if check.alike and not needless and gate_mix.differs(findings["mix"]):
             findings[check.name] = Finding("NOT JUDGED", "the mix of requests differs")
         else:
-            findings[check.name] = check.judge(asked)
+            found = check.judge(asked)
+            where = gate_engines.by_engine(asked, check.name) if found.answer == "FAIL" else ""
+            findings[check.name] = replace(found, why=found.why + where)
     decided = look.pass_tail is not None and findings["requests"].answer == "PASS"
     return Judgement(_verdict(findings, look), findings, evidence.start_s, evidence.end_s, decided)
 

@@ -23,7 +23,8 @@ def failures(asked: Asked) -> Finding:
         return Finding("INCONCLUSIVE", "nobody told how often its engines failed")
     numbers = {"failures": count}
     if count > 0:
-        return Finding("FAIL", f"its engines failed {count:g} times since they were started", numbers)
+        why = f"its engines failed {count:g} times since they were started"
+        return Finding("FAIL", f"{why}{_whose(asked)}", numbers)
     return Finding("PASS", "none of its engines failed", numbers)
 
 
@@ -34,9 +35,16 @@ def ready(asked: Asked) -> Finding:
         return Finding("INCONCLUSIVE", "nobody told how many of its engines are ready")
     why = f"{health.ready} of its {health.engines} engines are ready"
     numbers = {"ready": float(health.ready), "engines": float(health.engines)}
+    if health.ready < health.engines:
+        why += _whose(asked)
     if health.ready == 0:
         return Finding("FAIL", why, numbers)
     return Finding("PASS" if health.ready >= health.engines else "INCONCLUSIVE", why, numbers)
+
+
+def _whose(asked: Asked) -> str:
+    told = asked.evidence.health.unwell
+    return f" ({'; '.join(f'{url} {words}' for url, words in told.items())})" if told else ""
 
 
 def modes(asked: Asked) -> Finding:

@@ -34,6 +34,6 @@ class RealHands:
         count = warm(urls)
         self.console.say(f"warmed up with {count} requests")
 
-    def compare(self, canary: str, baseline: str) -> Quality:
-        """Compare two engines' answers. Raises: Failed."""
-        return compare_answers(canary, baseline)
+    def compare(self, canaries: tuple[str, ...], baseline: str) -> Quality:
+        """Compare each new engine's answers with those of an old one. Raises: Failed."""
+        return compare_answers(canaries, baseline)

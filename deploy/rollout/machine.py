@@ -182,10 +182,12 @@ def _resolved(state: State, target: StateName | Choice, plan: Plan) -> tuple[int
     if target == "->next":
         following = (state.step or 0) + 1
         return (following, "moving") if following < len(plan.steps) else (state.step, "promoting")
-    if target in ("->last", "->alone"):
-        # Somebody has to answer: it gets all requests, and is judged on; or a person decides, for there is
-        # nothing to go back to.
-        return len(plan.steps) - 1, "moving" if target == "->last" else "asking"
+    if target == "->last":
+        # Somebody has to answer: it gets all requests, and is judged on.
+        return len(plan.steps) - 1, "moving"
+    if target == "->alone":
+        # There is nothing to go back to, so a person decides.
+        return len(plan.steps) - 1, "asking"
     if target == "->limit":
         return state.step, "asking" if plan.then == "ask" else "rolling_back"
     if target == "->end":

@@ -12,7 +12,7 @@ from typing import Any
 
 import aiohttp
 
-from deploy.rollout.evidence import Quality
+from deploy.rollout.evidence import Quality, Standing
 from deploy.study.quality import measure
 from deploy.study.quality_compare import compare, judge
 from deploy.study.quality_record import QualityRecord
@@ -33,12 +33,12 @@ def warm(urls: Sequence[str]) -> int:
     return asyncio.run(_warm(urls))
 
 
-def compare_answers(canary: str, baseline: str, ask: Measure = measure) -> Quality:
-    """The canary's answers beside the baseline's, and those beside the baseline's own second ones.
+def compare_answers(canaries: Sequence[str], baseline: str, ask: Measure = measure) -> Quality:
+    """Each new engine's answers beside the baseline's, and those beside the baseline's own second ones.
 
     Raises: Failed where an engine cannot be asked.
     """
-    return asyncio.run(_compare(canary, baseline, ask))
+    return asyncio.run(_compare(canaries, baseline, ask))
 
 
 async def _warm(urls: Sequence[str]) -> int:
@@ -84,14 +84,29 @@ async def _ask(session: aiohttp.ClientSession, url: str, body: object = None) ->
         raise Failed(f"the engine gave no answer ({type(error).__name__})", where=url) from error
 
 
-async def _compare(canary: str, baseline: str, ask: Measure) -> Quality:
+async def _compare(canaries: Sequence[str], baseline: str, ask: Measure) -> Quality:
     async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=TIMEOUT_S)) as session:
-        models = [(await _model(session, url))[0] for url in (baseline, canary)]
-    control = await ask(baseline, models[0])
-    again = await ask(baseline, models[0])
-    found = await ask(canary, models[1])
+        models = {url: (await _model(session, url))[0] for url in (baseline, *canaries)}
+    control = await ask(baseline, models[baseline])
+    again = await ask(baseline, models[baseline])
+    found = [(url, _judged(await ask(url, models[url]), control, again)) for url in canaries]
+    outcome = min((one.outcome for _, one in found), key=_WORST_FIRST.index)
+    named = len(canaries) > 1
+    reasons = [
+        f"{url}: {reason}" if named else reason
+        for url, one in found
+        if one.outcome == outcome
+        for reason in one.reasons
+    ]
+    return Quality(outcome, tuple(reasons))
+
+
+def _judged(found: QualityRecord, control: QualityRecord, again: QualityRecord) -> Quality:
     try:
         judged = judge(compare(found, control, again))
     except InvalidMeasurement as error:
         return Quality("inconclusive", (str(error), "a model with another tokenizer cannot be compared so"))
     return Quality(judged.outcome, judged.reasons)
+
+
+_WORST_FIRST: tuple[Standing, ...] = ("fail", "inconclusive", "pass")

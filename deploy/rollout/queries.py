@@ -63,18 +63,28 @@ class Count:
         return found
 
 
-def _histogram(key: str, metric: str, sli: str, *matchers: str, **labels: str) -> Iterator[Count]:
-    yield Count(
-        key=f"{key}_bucket",
-        metric=f"{metric}_bucket",
-        keep=("le",),
-        labels=labels,
-        matchers=matchers,
-        sli=sli,
-    )
-    yield Count(key=f"{key}_sum", metric=f"{metric}_sum", labels=labels, matchers=matchers, sli=sli)
+def _histogram(
+    key: str,
+    metric: str,
+    sli: str,
+    labels: Mapping[str, str] | None = None,
+    *,
+    matchers: tuple[str, ...] = (),
+    by: tuple[str, ...] = (),
+) -> Iterator[Count]:
+    for part, keep in (("bucket", (*by, "le")), ("sum", by)):
+        yield Count(
+            key=f"{key}_{part}",
+            metric=f"{metric}_{part}",
+            keep=keep,
+            labels=labels or {},
+            matchers=matchers,
+            sli=sli,
+        )
 
 
+STREAMED = {**CLIENT, "streamed": "true"}
+_BY_ENGINE = ("backend",)
 COUNTS: tuple[Count, ...] = (
     Count(
         key="requests", metric=own("gateway_requests"), keep=("path", "outcome"), labels=CLIENT,
@@ -82,16 +92,23 @@ COUNTS: tuple[Count, ...] = (
     ),
     Count(key="failed_tries", metric=own("gateway_failed_tries")),
     Count(key="judged", metric=own("slo_requests"), keep=("slo", "met"), sli="ttft_met"),
-    *_histogram("first_byte", own("gateway_first_byte"), "ttft_p95", streamed="true", **CLIENT),
-    *_histogram("tpot", own("gateway_tpot"), "tpot_p95", **CLIENT),
+    *_histogram("first_byte", own("gateway_first_byte"), "ttft_p95", STREAMED),
+    *_histogram("tpot", own("gateway_tpot"), "tpot_p95", CLIENT),
     Count(
         key="finished", metric=vllm("requests_finished"), keep=("finished_reason",), matchers=(ANSWERING,),
         sli="finished_length",
     ),
-    *_histogram("prompt_tokens", vllm("request_prompt_tokens"), "prompt_length", ANSWERING),
-    *_histogram("answer_tokens", vllm("request_generation_tokens"), "output_length", ANSWERING),
-    *_histogram("asked_tokens", vllm("request_max_tokens"), "asked_length", ANSWERING),
-    Count(key="failures", metric=own("engine_failures"), sli="engine_failures"),
+    *_histogram("prompt_tokens", vllm("request_prompt_tokens"), "prompt_length", matchers=(ANSWERING,)),
+    *_histogram("answer_tokens", vllm("request_generation_tokens"), "output_length", matchers=(ANSWERING,)),
+    *_histogram("asked_tokens", vllm("request_max_tokens"), "asked_length", matchers=(ANSWERING,)),
+    Count(
+        key="engine_requests", metric=own("gateway_requests"), keep=("backend", "path", "outcome"),
+        labels=CLIENT, matchers=(WORK,), sli="errors",
+    ),
+    Count(key="engine_failed_tries", metric=own("gateway_failed_tries"), keep=("backend",)),
+    *_histogram("engine_first_byte", own("gateway_first_byte"), "ttft_p95", STREAMED, by=_BY_ENGINE),
+    *_histogram("engine_tpot", own("gateway_tpot"), "tpot_p95", CLIENT, by=_BY_ENGINE),
+    Count(key="failures", metric=own("engine_failures"), keep=("backend",), sli="engine_failures"),
     Count(key="ready", metric=own("gateway_backend_ready"), sli="ready"),
     Count(key="memory", metric=own("engine_memory"), keep=("backend",), how="max"),
     Count(key="targets", metric=own("slo_target"), keep=("slo",), of_revision=False, how="min"),

@@ -13,6 +13,7 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import NormalDist
+from typing import Any
 
 from deploy.rollout.evidence import (
     HISTOGRAMS,
@@ -257,7 +258,7 @@ def _together(sides: Iterable[Side]) -> Side:
         summed = tuple(map(math.fsum, zip(*(h.counts for h in each), strict=True)))
         return Histogram(each[0].bounds, summed, math.fsum(h.total for h in each))
 
-    histograms = {name: histogram(name) for name in HISTOGRAMS}
+    histograms: dict[str, Any] = {name: histogram(name) for name in HISTOGRAMS}
     return Side(
         revision=every[0].revision,
         failed_tries=math.fsum(side.failed_tries for side in every),

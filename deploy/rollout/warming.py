@@ -13,7 +13,8 @@ from deploy.rollout.client import Declined
 from deploy.rollout.evidence import Quality
 from deploy.rollout.machine import EventName
 from deploy.rollout.plan import Plan
-from deploy.rollout.seen import Row, Seen, lost
+from deploy.rollout.seen import Seen, lost
+from deploy.rollout.watch import Watch
 from serving.errors import Failed
 
 Event = tuple[EventName, str]
@@ -28,8 +29,8 @@ class Hands(Protocol):
     def warm(self, urls: tuple[str, ...]) -> None:
         """Let engines meet each kind of work. Raises: Failed."""
 
-    def compare(self, canary: str, baseline: str) -> Quality:
-        """Compare two engines' answers. Raises: Failed."""
+    def compare(self, canaries: tuple[str, ...], baseline: str) -> Quality:
+        """Compare each new engine's answers with those of an old one. Raises: Failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +39,51 @@ class Warming:
 
     plan: Plan
     hands: Hands
+    watch: Watch
     look: Callable[[], Seen]
     say: Callable[[str], None]
+    clock: Callable[[], float]
 
-    def wait_for_baseline(self, seen: Seen) -> None:
-        """See that the old one can be asked, unless it never will be again. Raises: Declined."""
+    def event(self, seen: Seen) -> Event | None:
+        """Let its engines meet each kind of work, and compare answers once; None: all is well.
+
+        Raises: Declined where the old revision cannot be asked now, but may be soon; DiskFull.
+        """
+        comparing = self.plan.quality and self.watch.quality is None
+        if comparing:
+            self._wait_for_baseline(seen)
+        canary = seen.row(self.plan.canary)
+        try:
+            self.hands.warm(() if canary is None else tuple(engine.url for engine in canary.engines))
+        except Failed as error:
+            return _failed(error)
+        if comparing and (event := self._compare(seen)) is not None:
+            return event
+        found = self.watch.quality
+        if self.plan.quality and found is not None and found.outcome == "fail":
+            return "engines_failed", f"its answers are others: {'; '.join(found.reasons)}"
+        return None
+
+    def _compare(self, seen: Seen) -> Event | None:
+        canary, baseline = seen.row(self.plan.canary), seen.row(self.plan.baseline)
+        if canary is None or baseline is None or not baseline.answers:
+            return None
+        self.say("comparing its answers with those of the running revision")
+        old = next(engine.url for engine in baseline.answering if engine.ready)
+        try:
+            found = self.hands.compare(tuple(engine.url for engine in canary.answering), old)
+        except Failed as error:
+            now = self.look()
+            if lost(self.plan, now):
+                return None
+            # It may be the old one that could not be asked.
+            self._wait_for_baseline(now)
+            return _failed(error)
+        self.watch.compared(found, self.clock())
+        return None
+
+    def _wait_for_baseline(self, seen: Seen) -> None:
+        """See that the old one can be asked, unless it never will be again."""
         baseline = seen.row(self.plan.baseline)
         if baseline is not None and lost(self.plan, seen) is None and not baseline.answers:
             raise Declined(
@@ -51,31 +92,6 @@ class Warming:
                 fix="it is waited for; `teapot status` shows it",
             )
 
-    def warm(self, seen: Seen) -> Event | None:
-        """Let its engines meet each kind of work; an event where one cannot."""
-        canary = seen.row(self.plan.canary)
-        try:
-            self.hands.warm(() if canary is None else tuple(engine.url for engine in canary.engines))
-        except Failed as error:
-            return "engines_failed", f"it was asked before clients are: {error}"
-        return None
 
-    def compare(self, seen: Seen) -> Quality | Event | None:
-        """How its answers are beside the old one's; None: there is no old one. Raises: Declined."""
-        canary, baseline = seen.row(self.plan.canary), seen.row(self.plan.baseline)
-        if canary is None or baseline is None or lost(self.plan, seen):
-            return None
-        self.say("comparing its answers with those of the running revision")
-        try:
-            return self.hands.compare(_asked(canary), _asked(baseline))
-        except Failed as error:
-            now = self.look()
-            if lost(self.plan, now):
-                return None
-            self.wait_for_baseline(now)
-            return "engines_failed", f"it was asked before clients are: {error}"
-
-
-def _asked(row: Row) -> str:
-    """The engine that is asked for its revision's answers: one that is ready, if any is."""
-    return next((engine.url for engine in row.answering if engine.ready), row.answering[0].url)
+def _failed(error: Failed) -> Event:
+    return "engines_failed", f"it was asked before clients are: {error}"

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from deploy.rollout.entries import looked, opened
-from deploy.rollout.evidence import Broken, Evidence, Health, Quality, Reading, Side, parts, side
+from deploy.rollout.evidence import Broken, Evidence, Health, Quality, Reading, Side, Values, parts, side
 from deploy.rollout.gate import Judgement, judge, next_look
 from deploy.rollout.journal import Journal
 from deploy.rollout.machine import State
 from deploy.rollout.plan import Plan
-from deploy.rollout.seen import Seen
+from deploy.rollout.seen import Row, Seen
 from deploy.rollout.sources import Memory, Source
 
 Window = tuple[Reading, Reading]
@@ -155,6 +155,19 @@ class Watch:
             failures=None if told is None else sum(told.values()),
             ready=None if row is None else sum(engine.ready for engine in row.engines),
             engines=0 if row is None else len(row.engines),
+            unwell={} if row is None else _unwell(row, told or {}),
             modes={} if row is None else row.modes,
             memory_bytes=memory,
         )
+
+
+def _unwell(row: Row, failures: Values) -> dict[str, str]:
+    """What is wrong with which engine, where there are several to tell apart."""
+    found = {}
+    for engine in row.engines if len(row.engines) > 1 else ():
+        times = failures.get(engine.url, 0.0)
+        words = [f"failed {times:g} times"] if times else []
+        words += [] if engine.ready else ["is not ready"]
+        if words:
+            found[engine.url] = " and ".join(words)
+    return found

@@ -87,8 +87,8 @@ class Hands:
         if self.cold:
             raise Failed(self.cold)
 
-    def compare(self, canary: str, baseline: str) -> Quality:
-        assert (canary, baseline) == ("http://new", "http://main")
+    def compare(self, canaries: tuple[str, ...], baseline: str) -> Quality:
+        assert (canaries, baseline) == (("http://new",), "http://main")
         assert self.quality is not None
         return self.quality
 

@@ -57,7 +57,7 @@ class FakeHands:
 
     refusal: str | None = None
     quality: Quality | None = None
-    compared: list[tuple[str, str]] = field(default_factory=list)
+    compared: list[tuple[tuple[str, ...], str]] = field(default_factory=list)
     warming: Callable[[tuple[str, ...]], object] = warm
 
     def plan(self, plan: Plan) -> None:
@@ -67,8 +67,8 @@ class FakeHands:
     def warm(self, urls: tuple[str, ...]) -> None:
         self.warming(urls)
 
-    def compare(self, canary: str, baseline: str) -> Quality:
-        self.compared.append((canary, baseline))
+    def compare(self, canaries: tuple[str, ...], baseline: str) -> Quality:
+        self.compared.append((canaries, baseline))
         assert self.quality is not None
         return self.quality
 

@@ -36,6 +36,27 @@ def test_a_histogram_is_told_by_its_buckets_and_its_sum() -> None:
     assert side(start, end).tpot == Histogram((0.1, 0.5, math.inf), (2.0, 2.0, 3.0), 5.0)
 
 
+def test_each_engine_is_a_side_of_its_own() -> None:
+    start = reading(0, engine_requests={f"http://a|{OK}": 1.0, f"http://b|{OK}": 1.0})
+    end = reading(
+        60,
+        engine_requests={
+            f"http://a|{OK}": 4.0,
+            f"http://b|{OK}": 3.0,
+            f"http://b|{GONE}": 5.0,
+            f"none|{OK}": 9.0,
+        },
+        engine_failed_tries={"http://b": 2.0},
+        engine_tpot_bucket={"http://a|0.1": 2.0, "http://a|+Inf": 3.0},
+        engine_tpot_sum={"http://a": 0.6},
+    )
+    found = side(start, end).engines
+    assert list(found) == ["http://a", "http://b"]
+    a, b = found.values()
+    assert (a.n, a.failed_tries, a.tpot) == (3, 0.0, Histogram((0.1, math.inf), (2.0, 1.0), 0.6))
+    assert (b.n, b.ended("client_gone"), b.failed_tries, b.tpot) == (7, 5, 2.0, None)
+
+
 def test_what_nobody_told_is_absent_and_not_zero() -> None:
     assert side(reading(0), reading(60)).first_byte is None
 

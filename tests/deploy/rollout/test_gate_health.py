@@ -30,6 +30,16 @@ def test_without_a_ready_engine_it_fails_and_with_some_it_waits(count: int | Non
     assert count is None or found.why == f"{count} of its 2 engines are ready"
 
 
+def test_of_several_engines_the_one_that_is_not_well_is_named() -> None:
+    unwell = {"http://b": "failed 2 times and is not ready"}
+    assert failures(of(failures=2.0, unwell=unwell)).why == (
+        "its engines failed 2 times since they were started (http://b failed 2 times and is not ready)"
+    )
+    assert ready(of(ready=1, unwell=unwell)).why == (
+        "1 of its 2 engines are ready (http://b failed 2 times and is not ready)"
+    )
+
+
 @pytest.mark.parametrize(
     ("told", "answer", "why"),
     [

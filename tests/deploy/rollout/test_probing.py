@@ -64,7 +64,7 @@ def comparing(engine: ScriptedEngine, canary: QualityRecord) -> tuple[str, list[
         return canary if url == canary_url else record(2.0, WORDS)
 
     canary_url = engine.url.replace("127.0.0.1", "localhost")
-    found = compare_answers(canary_url, engine.url, ask)
+    found = compare_answers((canary_url,), engine.url, ask)
     return found.outcome, [("canary" if url == canary_url else "baseline") for url in asked]
 
 
@@ -76,6 +76,25 @@ def test_wrong_answers_at_200_are_a_failure(engine: ScriptedEngine) -> None:
     # e^0.7 is twice the perplexity, and no answer begins like the control's.
     outcome, _ = comparing(engine, record(2.7, tuple(reversed(WORDS))))
     assert outcome == "fail"
+
+
+def test_of_several_engines_each_is_asked_and_the_one_that_answers_wrongly_is_named(
+    engine: ScriptedEngine,
+) -> None:
+    good, bad = engine.url, engine.url.replace("127.0.0.1", "localhost")
+    asked: list[str] = []
+
+    async def ask(url: str, model: str) -> QualityRecord:
+        asked.append(url)
+        await asyncio.sleep(0)
+        return record(2.7, tuple(reversed(WORDS))) if url == bad else record(2.0, WORDS)
+
+    found = compare_answers((good, bad), good, ask)
+    assert asked == [good, good, good, bad]
+    assert found.outcome == "fail"
+    assert found.reasons
+    assert all(reason.startswith(f"{bad}: ") for reason in found.reasons)
+    assert compare_answers((good, good), good, ask).outcome == "pass"
 
 
 def test_a_model_that_splits_text_otherwise_cannot_be_compared(engine: ScriptedEngine) -> None:

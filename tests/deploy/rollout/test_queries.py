@@ -63,11 +63,13 @@ def told(name: str, value: float, **labels: str) -> Sample:
 
 REQUESTS, FINISHED = "teapot_gateway_requests_total", "vllm:request_success_total"
 EXPOSED = (
-    told(REQUESTS, 5, path=CHAT, outcome="ok", traffic="client", code="200"),
-    told(REQUESTS, 2, path=CHAT, outcome="ok", traffic="client", code="206"),
-    told(REQUESTS, 1, path=CHAT, outcome="timeout", traffic="client"),
-    told(REQUESTS, 7, path=CHAT, outcome="ok", traffic="shadow"),
-    told(REQUESTS, 9, path=EMBED, outcome="ok", traffic="client"),
+    told(REQUESTS, 5, path=CHAT, outcome="ok", traffic="client", code="200", backend="a"),
+    told(REQUESTS, 2, path=CHAT, outcome="ok", traffic="client", code="206", backend="b"),
+    told(REQUESTS, 1, path=CHAT, outcome="timeout", traffic="client", backend="b"),
+    told(REQUESTS, 7, path=CHAT, outcome="ok", traffic="shadow", backend="a"),
+    told(REQUESTS, 9, path=EMBED, outcome="ok", traffic="client", backend="a"),
+    told("teapot_gateway_time_to_first_byte_seconds_bucket", 3, path=CHAT, streamed="true", role="any",
+         traffic="client", backend="b", le="0.5"),
     Sample({"__name__": REQUESTS, "deployment": "d", "revision": "main", "path": CHAT, "outcome": "ok",
             "traffic": "client"}, 0.0, 99.0),
     told(FINISHED, 4, finished_reason="stop", role="decode", instance="a"),
@@ -77,11 +79,16 @@ EXPOSED = (
     told("teapot_engine_memory_bytes", 100, role="any", backend="a"),
     Sample({"__name__": "teapot_engine_memory_bytes", "deployment": "d", "revision": "main",
             "backend": "g"}, 0.0, 50.0),
+    told("teapot_engine_failures_total", 2, role="any", backend="b"),
     told("teapot_gateway_backend_ready", 1, role="any", backend="a"),
     told("teapot_gateway_backend_ready", 0, role="any", backend="b"),
 )  # fmt: skip
 EXPECTED = {
     "requests": {f"{CHAT}|ok": 7.0, f"{CHAT}|timeout": 1.0},
+    "engine_requests": {f"a|{CHAT}|ok": 5.0, f"b|{CHAT}|ok": 2.0, f"b|{CHAT}|timeout": 1.0},
+    "first_byte_bucket": {"0.5": 3.0},
+    "engine_first_byte_bucket": {"b|0.5": 3.0},
+    "failures": {"b": 2.0},
     "finished": {"stop": 7.0},
     "targets": {"ttft": 0.99},
     "memory": {"a": 100.0},

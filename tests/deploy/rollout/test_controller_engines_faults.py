@@ -1,4 +1,4 @@
-"""Whole rollouts on scripted engines, with an old revision that is lost and a new one that leaks."""
+"""Whole rollouts on scripted engines: an old revision that is lost, a new one that leaks or is half bad."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import asyncio
 import os
 import signal
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from fakes.engine_home import EngineHome, make_engine_home
+from fakes.generation import refusal
 from fakes.revisions import PATIENCE_S, Clients, Running, file_of, running, until
 from fakes.rollouts import WIDE, FakeHands, Rollout, plan_for
+from fakes.scripted_engine import ScriptedEngine
 
 from deploy.rollout.plan import Step
 from serving.engine.watching import Clock
@@ -106,3 +109,23 @@ async def test_a_revision_whose_engine_leaks_memory_is_taken_back_for_that(
         assert found["numbers"]["last_bytes"] - found["numbers"]["first_bytes"] > 2**20
         assert up.own() is None
     assert set(asking.statuses) == {200}, asking.failures
+
+
+async def test_of_two_new_engines_the_one_that_fails_is_named(home: EngineHome, tmp_path: Path) -> None:
+    old, new = file_of(home, "old"), file_of(home, "new", replicas=2)
+    async with running(home, old) as up, clients(up).asking(4):
+        bad: list[str] = []
+
+        def break_one(urls: tuple[str, ...]) -> None:
+            bad.append(urls[1])
+            port = int(urls[1].rpartition(":")[2])
+            # Asked for by the model's name, so that it is all that this engine answers from now on.
+            ScriptedEngine(None, port).define(replace(refusal(500, "scripted failure"), name="tiny"))
+
+        going = Rollout(
+            up, plan_for(new, old, steps=(Step(0.5, 20.0),)), tmp_path / "r", FakeHands(warming=break_one)
+        )
+        assert await going.run() == 1, going.story()
+        failed = {name: row["why"] for name, row in going.look()["checks"].items() if row["answer"] == "FAIL"}
+        assert failed.keys() & {"errors", "failed_tries", "engines"}, going.story()
+        assert any(bad[0] in why for why in failed.values()), failed
