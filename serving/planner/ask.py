@@ -17,6 +17,8 @@ from serving.planner.speculation import Drafting
 from serving.planner.weights import Ranks
 
 _GIB = 1024**3
+GIVEN_EFFICIENCY = "--efficiency"
+"""The source of a share of the floor that is said, not taken from a run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ class Ask:
     """The files' own sums; None: arithmetic."""
     efficiency: float | None = None
     """Measured share of the decode floor that this machine reaches."""
-    efficiency_source: str = "--efficiency"
+    efficiency_source: str = GIVEN_EFFICIENCY
     drafting: Drafting | None = None
     draft_shape: ModelShape | None = None
     """A drafting model, whose weights and cache count too."""

@@ -45,6 +45,9 @@ class Budget:
     low_bytes: int
     """The KV cache if every overhead is at the upper end of its band."""
     high_bytes: int
+    overhead_low_bytes: int
+    """Of the overheads, by their bands."""
+    overhead_high_bytes: int
 
     @property
     def overhead_bytes(self) -> int:
@@ -88,6 +91,8 @@ def gpu_budget(
         missing_bytes=max(0, -left),
         low_bytes=max(0, left - more),
         high_bytes=max(0, left + less),
+        overhead_low_bytes=non_torch + peak + graphs - less,
+        overhead_high_bytes=non_torch + peak + graphs + more,
     )
 
 
@@ -109,4 +114,6 @@ def given_budget(total_bytes: int, demand: Demand, kv_bytes: int) -> Budget:
         missing_bytes=max(0, needed - total_bytes),
         low_bytes=kv_bytes,
         high_bytes=kv_bytes,
+        overhead_low_bytes=0,
+        overhead_high_bytes=0,
     )

@@ -5,24 +5,26 @@ Owns: names, kinds and sources of all figures. Knows nothing about how any of th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from typing import Any
 
 from serving.facts.overheads import Overheads
+from serving.planner.ask import GIVEN_EFFICIENCY, Ask
 from serving.planner.figure import Figure, Kind
-from serving.planner.plan import Plan
+from serving.planner.plan import Plan, users_held
 
 RATES_UNKNOWN = "the device's rates are not known: give --bandwidth and --flops"
 NOT_CALIBRATED = (
     "how much of a CPU's floor is reached is not known beforehand: give --run DIR or --efficiency"
 )
+WITHOUT_OVERHEAD = "weights and the KV cache that is given, less the memory; overheads are not counted"
 GROUPS = "vllm 0.32.0 v1/core/kv_cache_utils.py"
 
 
 def figures(plan: Plan, overheads: Overheads) -> Mapping[str, Figure]:
     """Every figure of a plan by its name in the JSON document."""
-    return {**_model(plan), **_memory(plan, overheads), **_users(plan), **_times(plan, overheads)}
+    return {**_model(plan), **_memory(plan, overheads), **_capacity(plan), **_times(plan, overheads)}
 
 
 def _model(plan: Plan) -> dict[str, Figure]:
@@ -47,57 +49,78 @@ def _model(plan: Plan) -> dict[str, Figure]:
 def _memory(plan: Plan, overheads: Overheads) -> dict[str, Figure]:
     budget, ask = plan.budget, plan.ask
     row = overheads.of(ask.version)
-    given = ask.kv_cache_bytes is not None
-    kind: Kind = "given" if given else "fitted"
-    source = "kv_cache_memory" if given else f"budget of vLLM {ask.version}; {row.source}"
-    nominal: Kind = "default" if ask.gpu and ask.gpu.memory_kind == "nominal" else "given"
-    memory = ask.gpu.source if ask.gpu and ask.device != "cpu" else "the machine's available memory"
-    ratio = (
-        (budget.low_bytes / budget.kv_bytes, budget.high_bytes / budget.kv_bytes)
-        if budget.kv_bytes
-        else (0, 0)
-    )
-    capacity = plan.capacity
-    derived: Kind = "exact" if given else "fitted"
+    fitted = f"budget of vLLM {ask.version}; {row.source}"
+    over = budget.weight_bytes - budget.requested_bytes
+    found = {"device_memory_bytes": _device_memory(ask)}
+    if ask.kv_cache_bytes is not None:
+        given = "kv_cache_memory is given, and vLLM takes it whole"
+        return found | {
+            "gpu_memory_utilization": Figure(None, "ratio", "given", given),
+            "overhead_bytes_per_rank": Figure(None, "bytes", "fitted", f"{given}: not part of it"),
+            "kv_cache_bytes_per_rank": Figure(budget.kv_bytes, "bytes", "given", "kv_cache_memory"),
+            "missing_bytes_per_rank": Figure(budget.missing_bytes, "bytes", "formula", WITHOUT_OVERHEAD),
+        }
     share: Kind = "default" if ask.utilization is None else "given"
-    return {
-        "device_memory_bytes": Figure(budget.total_bytes, "bytes", nominal, memory),
-        "gpu_memory_utilization": Figure(budget.utilization, "ratio", share, row.source),
-        "overhead_bytes_per_rank": Figure(budget.overhead_bytes, "bytes", "fitted", row.source),
+    said = row.source if ask.utilization is None else "gpu_memory_utilization"
+    least, most = max(0, over + budget.overhead_low_bytes), max(0, over + budget.overhead_high_bytes)
+    return found | {
+        "gpu_memory_utilization": Figure(budget.utilization, "ratio", share, said),
+        "overhead_bytes_per_rank": Figure(
+            budget.overhead_bytes,
+            "bytes",
+            "fitted",
+            row.source,
+            budget.overhead_low_bytes,
+            budget.overhead_high_bytes,
+        ),
         "kv_cache_bytes_per_rank": Figure(
-            budget.kv_bytes, "bytes", kind, source, budget.low_bytes, budget.high_bytes
+            budget.kv_bytes, "bytes", "fitted", fitted, budget.low_bytes, budget.high_bytes
         ),
-        "missing_bytes_per_rank": Figure(budget.missing_bytes, "bytes", kind, source),
-        "kv_cache_blocks": Figure(capacity.blocks, "blocks", derived, GROUPS),
-        "kv_cache_tokens": Figure(
-            capacity.tokens,
-            "tokens",
-            derived,
-            GROUPS,
-            int(capacity.tokens * ratio[0]),
-            int(capacity.tokens * ratio[1]),
-        ),
-        "max_concurrency": Figure(
-            round(capacity.max_concurrency, 4), f"requests of {ask.max_model_len} tokens", derived, GROUPS
-        ),
-        "kv_block_bytes": Figure(plan.pool.block_bytes, "bytes", "formula", GROUPS),
-        "kv_block_tokens": Figure(plan.pool.block_tokens, "tokens", "formula", GROUPS),
+        "missing_bytes_per_rank": Figure(budget.missing_bytes, "bytes", "fitted", fitted, least, most),
     }
 
 
-def _users(plan: Plan) -> dict[str, Figure]:
-    users, lengths = plan.users, plan.ask.lengths
-    kind: Kind = "exact" if plan.ask.kv_cache_bytes is not None else "fitted"
-    found = {"users_at_max_model_len": Figure(users.at_max, "users", kind, GROUPS)}
-    if lengths:
-        found["users_at_p50"] = Figure(
-            users.at_p50, f"users of {lengths.p50_tokens} tokens", kind, lengths.source
-        )
-        found["users_at_p95"] = Figure(
-            users.at_p95, f"users of {lengths.p95_tokens} tokens", kind, lengths.source
-        )
-    if users.longest_at_users is not None:
-        found["longest_context_at_users"] = Figure(users.longest_at_users, "tokens", kind, GROUPS)
+def _device_memory(ask: Ask) -> Figure:
+    if ask.device == "cpu":
+        return Figure(ask.memory_bytes, "bytes", "measured", "available on this machine, a rank's share")
+    if ask.gpu is None or ask.gpu.memory_kind == "device":
+        return Figure(ask.memory_bytes, "bytes", "measured", "read from the device")
+    if ask.gpu.memory_kind == "given":
+        return Figure(ask.memory_bytes, "bytes", "given", "--gpu-memory")
+    return Figure(ask.memory_bytes, "bytes", "default", f"{ask.gpu.memory_kind}: {ask.gpu.source}")
+
+
+def _capacity(plan: Plan) -> dict[str, Figure]:
+    """What the cache holds; from a fitted budget, at both ends of its band too."""
+    ask, budget, pool = plan.ask, plan.budget, plan.pool
+    kind: Kind = "fitted" if ask.kv_cache_bytes is None else "exact"
+    ends = (budget.low_bytes, budget.high_bytes) if kind == "fitted" else ()
+    capacities = [pool.capacity(size, ask.max_model_len) for size in ends]
+    users = [users_held(ask, pool, capacity) for capacity in capacities]
+
+    def figure(value: float, unit: str, at_ends: Sequence[float | None], source: str = GROUPS) -> Figure:
+        low, high = at_ends or (None, None)
+        return Figure(value, unit, kind, source, low, high)
+
+    capacity, held, lengths = plan.capacity, plan.users, ask.lengths
+    times = f"requests of {ask.max_model_len} tokens"
+    found = {
+        "kv_cache_blocks": figure(capacity.blocks, "blocks", [each.blocks for each in capacities]),
+        "kv_cache_tokens": figure(capacity.tokens, "tokens", [each.tokens for each in capacities]),
+        "max_concurrency": figure(
+            round(capacity.max_concurrency, 4), times, [round(each.max_concurrency, 4) for each in capacities]
+        ),
+        "kv_block_bytes": Figure(pool.block_bytes, "bytes", "formula", GROUPS),
+        "kv_block_tokens": Figure(pool.block_tokens, "tokens", "formula", GROUPS),
+        "users_at_max_model_len": figure(held.at_max, "users", [each.at_max for each in users]),
+    }
+    if lengths and held.at_p50 is not None and held.at_p95 is not None:
+        p50, p95 = f"users of {lengths.p50_tokens} tokens", f"users of {lengths.p95_tokens} tokens"
+        found["users_at_p50"] = figure(held.at_p50, p50, [each.at_p50 for each in users], lengths.source)
+        found["users_at_p95"] = figure(held.at_p95, p95, [each.at_p95 for each in users], lengths.source)
+    if held.longest_at_users is not None:
+        longest = [each.longest_at_users for each in users]
+        found["longest_context_at_users"] = figure(held.longest_at_users, "tokens", longest)
     return found
 
 
@@ -117,12 +140,16 @@ def _times(plan: Plan, overheads: Overheads) -> dict[str, Figure]:
         "prefill_floor_s": Figure(plan.prefill.seconds, "s", kind, prompt),
         "ttft_floor_s": Figure(plan.first_token.seconds, "s", kind, _steps(plan)),
         "tpot_calibrated_s": _calibrated(plan, plan.decode.seconds, overheads),
+        "ttft_calibrated_s": _calibrated_prompt(plan, plan.first_token.seconds, overheads),
     }
     if plan.transfer:
         found["kv_transfer_bytes"] = Figure(
             plan.transfer.moved_bytes, "bytes", "formula", "KV bytes of the prompt"
         )
         found["kv_transfer_s"] = Figure(plan.transfer.seconds, "s", "formula", "bytes over the link's rate")
+        found["kv_transfer_ratio"] = Figure(
+            plan.transfer.share_of_prefill, "ratio", "formula", "of the floor of the prefill that it follows"
+        )
     return found
 
 
@@ -142,6 +169,15 @@ def _calibrated(plan: Plan, floor_s: float, overheads: Overheads) -> Figure:
     low, high = overheads.efficiency_low, overheads.efficiency_high
     middle = floor_s / ((low + high) / 2)
     return Figure(middle, "s", "default", overheads.efficiency_source, floor_s / high, floor_s / low)
+
+
+def _calibrated_prompt(plan: Plan, floor_s: float, overheads: Overheads) -> Figure:
+    """The same of the first token. A run's share is of its decode steps, and its own TTFT stands beside."""
+    ask = plan.ask
+    if ask.efficiency and ask.efficiency_source != GIVEN_EFFICIENCY:
+        return Figure(None, "s", "calibrated", "the run tells its own TTFT")
+    found = _calibrated(plan, floor_s, overheads)
+    return replace(found, source=f"{found.source}; decode's share is taken for prompts too")
 
 
 def document(plan: Plan, overheads: Overheads) -> dict[str, Any]:

@@ -16,8 +16,6 @@ from serving.planner.kv_layers import KvStorage, boundary, state_bytes, token_by
 from serving.planner.shape import AttentionKv, ModelShape, StateKv
 
 Kind = Literal["full", "window", "chunked", "state"]
-STATE_ALIGNMENT = 16
-"""Tokens by which a block grows until a page of attention holds a state (platforms/interface.py)."""
 PAD_BELOW = 1.5
 """Types whose largest is below so many times their smallest are padded to the largest, not split."""
 
@@ -30,6 +28,8 @@ class Page:
     page_bytes: int
     block_tokens: int
     window: int = 0
+    states: int = 1
+    """Blocks of a request where the page is a state's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Group:
         settled."""
         page = self.page
         if page.kind == "state":
-            return 1
+            return page.states
         if page.kind == "window":
             return -(-min(page.window - 1 + in_flight, tokens) // page.block_tokens) + 1
         if page.kind == "chunked":
@@ -107,6 +107,8 @@ class Split:
     tensor: int = 1
     pipeline: int = 1
     in_flight: int = 0
+    prefix_cache: bool = True
+    """Prefixes are cached, as vLLM does unless told otherwise: a request holds more than one state."""
 
 
 def stages(layers: int, pipeline: int) -> list[range]:
@@ -144,7 +146,7 @@ def _pages(shape: ModelShape, storage: KvStorage, split: Split) -> list[Indexed]
             continue
         if isinstance(layer.kv, StateKv):
             state = state_bytes(layer.kv, tensor=split.tensor, element_bytes=shape.element_bytes)
-            pages.append((index, Page("state", state, split.block_tokens)))
+            pages.append((index, Page("state", state, split.block_tokens, states=_states(layer.kv, split))))
             continue
         each = token_bytes(layer.kv, storage, tensor=split.tensor, native=index in native)
         kind: Kind = "full"
@@ -153,6 +155,14 @@ def _pages(shape: ModelShape, storage: KvStorage, split: Split) -> list[Indexed]
             kind, window = ("chunked" if layer.kv.chunked else "window"), layer.kv.window
         pages.append((index, Page(kind, each * split.block_tokens, split.block_tokens, window)))
     return pages
+
+
+def _states(state: StateKv, split: Split) -> int:
+    """Blocks of a request: its state; with prefixes cached also the one before, and what a step puts aside.
+
+    Source: vllm 0.32.0 v1/kv_cache_interface.py MambaSpec.max_memory_usage_bytes.
+    """
+    return 2 + state.checkpoints if split.prefix_cache else 1
 
 
 def _groups(pages: Sequence[Indexed]) -> list[list[Indexed]]:
@@ -177,9 +187,8 @@ def _unified(pages: Sequence[Indexed]) -> list[Indexed]:
     attention = [page for _, page in pages if page.kind != "state"]
     found = list(pages)
     if states and attention:
-        each = attention[0].page_bytes // attention[0].block_tokens
-        grown = STATE_ALIGNMENT * -(-max(states) // (STATE_ALIGNMENT * each))
-        block = max(attention[0].block_tokens, grown)
+        # vllm 0.32.0 platforms/interface.py _align_hybrid_block_size: whole blocks of attention hold a state.
+        block = attention[0].block_tokens * -(-max(states) // attention[0].page_bytes)
         found = [(index, _with_block(page, block)) for index, page in pages]
     most = max(page.page_bytes for _, page in found)
     return [(index, _with_page(page, most)) for index, page in found]

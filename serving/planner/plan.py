@@ -13,6 +13,7 @@ from serving.planner.ask import Ask
 from serving.planner.budget import Budget, Demand, given_budget, gpu_budget
 from serving.planner.kv_groups import Capacity, KvPool, Split, kv_pool
 from serving.planner.kv_layers import KvBytes, kv_bytes
+from serving.planner.limits import Limit, given_limits, limits
 from serving.planner.refusals import refuse
 from serving.planner.roofline import Floor, Speed, decode_floor, prefill_floor
 from serving.planner.speculation import Gain, gain, loss_from
@@ -39,16 +40,6 @@ class Users:
     at_p95: int | None
     longest_at_users: int | None
     """The longest context that the users asked for can all have."""
-
-
-@dataclass(frozen=True, slots=True)
-class Limit:
-    """Something that keeps the plan from more, or from fitting at all."""
-
-    name: str
-    what: str
-    blocks: bool
-    """True: because of it the plan does not fit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +102,7 @@ def memory_plan(ask: Ask, overheads: Overheads) -> Plan:
     check_split(ask.shape, ask.ranks)
     weights = _weights(ask)
     pool = _pool(ask)
-    budget = _budget(ask, weights, overheads)
+    budget = _budget(ask, weights.rank_bytes, overheads)
     capacity = pool.capacity(budget.kv_bytes, ask.max_model_len)
     return Plan(
         ask=ask,
@@ -121,8 +112,8 @@ def memory_plan(ask: Ask, overheads: Overheads) -> Plan:
         pool=pool,
         budget=budget,
         capacity=capacity,
-        users=_users(ask, pool, capacity),
-        limits=_limits(ask, pool, budget, capacity),
+        users=users_held(ask, pool, capacity),
+        limits=_limits(ask, pool, budget, capacity, overheads),
     )
 
 
@@ -160,10 +151,28 @@ def _pool(ask: Ask) -> KvPool:
     return kv_pool(shape, ask.cache, split)
 
 
-def _budget(ask: Ask, weights: Weights, overheads: Overheads) -> Budget:
+def _budget(ask: Ask, held_bytes: int, overheads: Overheads) -> Budget:
+    demand = _demand(ask, held_bytes)
+    if ask.kv_cache_bytes is not None:
+        return given_budget(ask.memory_bytes, demand, ask.kv_cache_bytes)
+    return gpu_budget(ask.memory_bytes, demand, overheads, version=ask.version, utilization=ask.utilization)
+
+
+def _limits(
+    ask: Ask, pool: KvPool, budget: Budget, capacity: Capacity, overheads: Overheads
+) -> tuple[Limit, ...]:
+    found = limits(ask, pool, budget, capacity)
+    if ask.kv_cache_bytes is None:
+        return found
+    counted = replace(ask, kv_cache_bytes=None)
+    overhead = _budget(counted, budget.weight_bytes, overheads).overhead_bytes
+    return (*found, *given_limits(ask, budget, overhead))
+
+
+def _demand(ask: Ask, held_bytes: int) -> Demand:
     shape, batch = ask.shape, ask.batch
-    demand = Demand(
-        weight_bytes=weights.rank_bytes,
+    return Demand(
+        weight_bytes=held_bytes,
         vocab=shape.vocab,
         max_num_seqs=batch.max_num_seqs,
         max_num_batched_tokens=batch.max_num_batched_tokens,
@@ -171,12 +180,10 @@ def _budget(ask: Ask, weights: Weights, overheads: Overheads) -> Budget:
         ranks=ask.ranks.world,
         graphs=ask.graphs,
     )
-    if ask.kv_cache_bytes is not None:
-        return given_budget(ask.memory_bytes, demand, ask.kv_cache_bytes)
-    return gpu_budget(ask.memory_bytes, demand, overheads, version=ask.version, utilization=ask.utilization)
 
 
-def _users(ask: Ask, pool: KvPool, capacity: Capacity) -> Users:
+def users_held(ask: Ask, pool: KvPool, capacity: Capacity) -> Users:
+    """The users of a capacity."""
     copies, most = ask.ranks.data, ask.batch.max_num_seqs
 
     def at(tokens: int) -> int:
@@ -192,57 +199,6 @@ def _users(ask: Ask, pool: KvPool, capacity: Capacity) -> Users:
         at(lengths.p95_tokens) if lengths else None,
         longest,
     )
-
-
-def _limits(ask: Ask, pool: KvPool, budget: Budget, capacity: Capacity) -> tuple[Limit, ...]:
-    found = []
-    if budget.missing_bytes:
-        what = f"weights and overhead exceed the memory by {_gib(budget.missing_bytes)} a device"
-        found.append(Limit("weights", what, blocks=True))
-    needed = (pool.blocks(ask.max_model_len) + 1) * pool.block_bytes
-    if not budget.missing_bytes and budget.kv_bytes < needed:
-        what = (
-            f"one request of {ask.max_model_len:,} tokens needs {_gib(needed)} of KV cache a device and "
-            f"{_gib(budget.kv_bytes)} are left"
-        )
-        found.append(Limit("kv_cache", what, blocks=True))
-    elif budget.low_bytes < needed and not budget.missing_bytes:
-        what = (
-            f"within the error of the overheads ({_gib(budget.low_bytes)} at worst) one request may not fit"
-        )
-        found.append(Limit("margin", what, blocks=False))
-    found += _user_limits(ask, pool, capacity) if not found or not found[-1].blocks else []
-    if ask.lengths and ask.lengths.p95_tokens > ask.max_model_len:
-        what = (
-            f"requests of {ask.lengths.p95_tokens:,} tokens (p95) are refused by max_model_len "
-            f"{ask.max_model_len:,}"
-        )
-        found.append(Limit("max_model_len", what, blocks=True))
-    if ask.max_model_len > ask.shape.max_position:
-        what = (
-            f"max_model_len {ask.max_model_len:,} is above the model's {ask.shape.max_position:,} positions"
-        )
-        found.append(Limit("max_position", what, blocks=True))
-    return tuple(found)
-
-
-def _user_limits(ask: Ask, pool: KvPool, capacity: Capacity) -> list[Limit]:
-    tokens = ask.lengths.p95_tokens if ask.lengths else ask.max_model_len
-    held = ask.ranks.data * pool.users(capacity.blocks, tokens)
-    most = ask.ranks.data * ask.batch.max_num_seqs
-    found = []
-    if ask.users and ask.users > held:
-        what = f"the KV cache holds {held:,} users of {tokens:,} tokens and {ask.users:,} are asked for"
-        found.append(Limit("kv_cache", what, blocks=True))
-    if ask.users and ask.users > most:
-        what = f"max_num_seqs lets {most:,} run at once and {ask.users:,} are asked for"
-        found.append(Limit("max_num_seqs", what, blocks=True))
-    elif held > most:
-        what = (
-            f"max_num_seqs lets {most:,} run at once; the KV cache would hold {held:,} of {tokens:,} tokens"
-        )
-        found.append(Limit("max_num_seqs", what, blocks=False))
-    return found
 
 
 def _with_times(plan: Plan) -> Plan:
@@ -271,7 +227,3 @@ def _with_times(plan: Plan) -> Plan:
         loss_batch=loss,
         transfer=transfer,
     )
-
-
-def _gib(size_bytes: int) -> str:
-    return f"{size_bytes / 1024**3:.2f} GiB"

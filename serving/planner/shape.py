@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-Role = Literal["linear", "expert", "embedding", "head", "router", "norm"]
-"""`linear` and `expert` may be quantized; the others stay 16-bit."""
+Role = Literal["linear", "expert", "embedding", "lookup", "head", "router", "norm"]
+"""`linear` and `expert` may be quantized; the others stay 16-bit. Of a `lookup` a token reads one row, and it
+is multiplied with nothing."""
 Split = Literal["whole", "rows", "cols", "experts", "vocab"]
 """How tensor parallelism divides a tensor: not at all, by output or input features, by experts (whole experts
 with expert parallelism, their features else), or by rows of the vocabulary."""
@@ -31,6 +32,10 @@ class Tensor:
     """Heads among the rows, which are replicated where there are more ranks; 0: rows divide freely."""
     used: int | None = None
     """Of `copies`, those one token goes through; None: all."""
+    held: int = 1
+    """Times its bytes that an engine holds: 2 where 16 bits become 32, or where keys stand in for values."""
+    everywhere: bool = False
+    """What stands around the layers: every pipeline stage holds it, not the first or the last alone."""
 
     @property
     def parameters(self) -> int:
@@ -73,6 +78,10 @@ class StateKv:
     recurrent_elements: int
     recurrent_bytes: int
     """Of one element of the recurrent state."""
+    heads: int = 1
+    """Key heads or groups, which ranks share evenly; 1: every rank has a copy."""
+    checkpoints: int = 0
+    """States that a step may put aside at a block's end, where prefixes are cached."""
 
 
 KvLayer = AttentionKv | LatentKv | StateKv
@@ -89,6 +98,8 @@ class Layer:
     """Attention heads * (dimensions of a query + of a value) / 2: multiply-adds of one pair of tokens."""
     cached_query_dim: int = 0
     """The same in decode steps, where MLA works on latents; 0: as `query_dim`."""
+    shares: int | None = None
+    """The layer whose cache this one reads: both must be of one pipeline stage."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -40,9 +40,11 @@ TIMES = (
     ("TPOT calibrated", "tpot_calibrated_s"),
     ("TPOT measured p50", "tpot_measured_s"),
     ("TTFT floor", "ttft_floor_s"),
+    ("TTFT calibrated", "ttft_calibrated_s"),
     ("TTFT measured p50", "ttft_measured_s"),
     ("prefill floor", "prefill_floor_s"),
     ("KV transfer", "kv_transfer_s"),
+    ("KV transfer / prefill", "kv_transfer_ratio"),
 )
 
 
@@ -68,8 +70,6 @@ def plan_text(
     ]
     if plan.gains:
         lines += ["", *_speculation(plan)]
-    if plan.transfer:
-        lines += [f"  transfer takes {plan.transfer.share_of_prefill:.2f} of the prefill's own floor"]
     lines += ["", *memory_bar(plan), "", *capacity_chart(plan)]
     if not advice and not plan.fits:
         lines += ["", NO_CHANGE]

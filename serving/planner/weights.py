@@ -7,7 +7,7 @@ Owns: dividing tensors over ranks as vLLM does, and summing their bytes. Knows n
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from typing import TypeVar
@@ -15,7 +15,7 @@ from typing import TypeVar
 from serving.errors import UsageError
 from serving.facts.storage import WeightStorage
 from serving.planner.kv_groups import stages
-from serving.planner.shape import AttentionKv, ModelShape, Tensor
+from serving.planner.shape import AttentionKv, ModelShape, StateKv, Tensor
 
 VOCAB_PADDING = 64
 """vllm 0.32.0 model_executor/layers/vocab_parallel_embedding.py DEFAULT_VOCAB_PADDING_SIZE."""
@@ -59,14 +59,41 @@ def check_split(shape: ModelShape, ranks: Ranks) -> None:
             where="--tensor",
             fix=f"use {', '.join(works)}",
         )
+    _check_states(shape, ranks.tensor)
     if ranks.pipeline > len(shape.layers):
         raise UsageError(
             f"{len(shape.layers)} layers cannot make {ranks.pipeline} stages",
             where="--pipeline",
             fix="use fewer",
         )
+    _check_shared(shape, ranks.pipeline)
     if ranks.expert and not shape.experts:
         raise UsageError("the model has no experts to spread", where="--expert", fix="leave it out")
+
+
+def _check_states(shape: ModelShape, tensor: int) -> None:
+    """A state is shared by its heads or groups (vllm 0.32.0 model_executor/layers/mamba)."""
+    kept = {layer.kv.heads for layer in shape.layers if isinstance(layer.kv, StateKv)}
+    torn = [heads for heads in sorted(kept) if heads > 1 and heads % tensor]
+    if torn:
+        works = [str(n) for n in range(1, torn[0] + 1) if not any(heads % n for heads in kept)]
+        raise UsageError(
+            f"states of {torn[0]} heads or groups cannot be shared by {tensor} ranks",
+            where="--tensor",
+            fix=f"use {', '.join(works)}",
+        )
+
+
+def _check_shared(shape: ModelShape, pipeline: int) -> None:
+    """A layer that reads another's cache must be of its stage (vLLM 0.32.0 refuses to start elsewise)."""
+    stage = {index: n for n, part in enumerate(stages(len(shape.layers), pipeline)) for index in part}
+    for index, layer in enumerate(shape.layers):
+        if layer.shares is not None and stage[layer.shares] != stage[index]:
+            raise UsageError(
+                f"{pipeline} stages part layer {index} from layer {layer.shares}, whose cache it reads",
+                where="--pipeline",
+                fix="use fewer",
+            )
 
 
 def tensor_bytes(tensor: Tensor, storage: WeightStorage, element_bytes: int, module: str = "") -> int:
@@ -109,9 +136,12 @@ def on_rank(tensor: Tensor, ranks: Ranks) -> Tensor:
 
     Linear layers are divided by output or input features, heads stay whole (KV heads are repeated where ranks
     are more), the vocabulary is padded to 64 rows. Experts are divided over all ranks of tensor * data: whole
-    ones with expert parallelism, by features without. Norms and routers are repeated.
+    ones with expert parallelism, by features without. Norms and routers are repeated. What an engine holds
+    twice, or in twice the bytes, has twice the copies.
     """
     size = ranks.tensor
+    if tensor.held > 1:
+        return on_rank(replace(tensor, copies=tensor.copies * tensor.held, held=1), ranks)
     if tensor.split == "rows":
         if tensor.units:
             each = tensor.rows // tensor.units
@@ -143,14 +173,28 @@ def weight_bytes(shape: ModelShape, storage: WeightStorage) -> int:
 
 
 def rank_bytes(shape: ModelShape, storage: WeightStorage, ranks: Ranks) -> int:
-    """Bytes of the fullest rank. Embedding on the first stage, lm_head and last norm on the last."""
+    """Bytes of the fullest rank. Embedding on the first stage, lm_head and last norm on the last, unless the
+    family has them on every stage."""
     parts = stages(len(shape.layers), ranks.pipeline)
     each = [_sum(shape, storage, part, lambda tensor, size: size(on_rank(tensor, ranks))) for part in parts]
-    for tensor in _first(shape):
-        each[0] += tensor_bytes(on_rank(tensor, ranks), storage, shape.element_bytes)
-    for tensor in _last(shape, ranks):
-        each[-1] += tensor_bytes(on_rank(tensor, ranks), storage, shape.element_bytes)
+    for tensor in shape.around:
+        held = tensor_bytes(on_rank(tensor, ranks), storage, shape.element_bytes)
+        for stage in _stages_of(tensor, shape.tied, ranks.pipeline):
+            each[stage] += held
     return max(each)
+
+
+def _stages_of(tensor: Tensor, tied: bool, pipeline: int) -> set[int]:
+    """The stages that hold something around the layers. Tied embeddings are lm_head on the last as well.
+
+    Source: the classes of vllm 0.32.0 model_executor/models, made stage by stage without memory
+    (tests/e2e/test_reference.py).
+    """
+    if tensor.everywhere:
+        return set(range(pipeline))
+    if tensor.role == "embedding":
+        return {0, pipeline - 1} if tied else {0}
+    return {pipeline - 1}
 
 
 Size = Callable[[Tensor], int]
@@ -192,17 +236,6 @@ def _worth(
     return sum(parts[1:], parts[0])
 
 
-def _first(shape: ModelShape) -> Iterator[Tensor]:
-    yield from (tensor for tensor in shape.around if tensor.role == "embedding")
-
-
-def _last(shape: ModelShape, ranks: Ranks) -> Iterator[Tensor]:
-    """Tied embeddings are held once more where the last stage is not the first."""
-    yield from (tensor for tensor in shape.around if tensor.role != "embedding")
-    if shape.tied and ranks.pipeline > 1:
-        yield from _first(shape)
-
-
 def read_bytes(shape: ModelShape, storage: WeightStorage, ranks: Ranks, tokens: int) -> float:
     """Bytes of weights that one device reads in a step of `tokens` tokens, on the slowest way through the
     model.
@@ -217,7 +250,7 @@ def read_bytes(shape: ModelShape, storage: WeightStorage, ranks: Ranks, tokens: 
         lambda tensor, size: size(on_rank(tensor, ranks)) * _share_hit(tensor, tokens),
     )
     for tensor in shape.around:
-        if tensor.role != "embedding" or shape.tied:
+        if tensor.role != "lookup" and (tensor.role != "embedding" or shape.tied):
             total += tensor_bytes(_unpadded(tensor, ranks), storage, shape.element_bytes)
     return total
 

@@ -7,7 +7,7 @@ which: the families choose.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from serving.planner.fields import Fields
 from serving.planner.shape import Layer, ModelShape, Tensor
@@ -105,8 +105,10 @@ class Experts:
     gated: bool = True
 
 
-def experts(hidden: int, mixture: Experts, *, router_bias: bool = False) -> tuple[Tensor, ...]:
-    """The router and all experts of one layer."""
+def experts(
+    hidden: int, mixture: Experts, *, router_bias: bool = False, correction: bool = False
+) -> tuple[Tensor, ...]:
+    """The router and all experts of one layer. `correction`: what evens out their load, in 32 bits."""
     matrices = [("up_proj", True), ("down_proj", False)]
     if mixture.gated:
         matrices.insert(0, ("gate_proj", True))
@@ -118,6 +120,8 @@ def experts(hidden: int, mixture: Experts, *, router_bias: bool = False) -> tupl
         )
     if router_bias:
         found.append(Tensor("router_bias", "norm", mixture.count))
+    if correction:
+        found.append(Tensor("correction_bias", "norm", mixture.count, held=2))
     return tuple(found)
 
 
@@ -136,11 +140,16 @@ def norms(hidden: int, count: int, *, bias: bool = False) -> tuple[Tensor, ...]:
     return (Tensor("norm", "norm", hidden, 1, count * (2 if bias else 1)),)
 
 
+ALL_AROUND = ("embed_tokens", "lm_head", "lm_head_bias", "norm")
+"""Models whose every pipeline stage makes all that stands around the layers."""
+
+
 def whole(fields: Fields, layers: Sequence[Layer], **facts: object) -> ModelShape:
     """The model around its layers: embedding, lm_head unless tied, the last norm.
 
     `facts` are other fields of ModelShape, and `tied_default`, `norm_bias`, `head_bias`, `heads` and
-    `common_vocab` where configs of the family leave these out.
+    `common_vocab` where configs of the family leave these out; `everywhere` names what vLLM's model of the
+    family makes on every pipeline stage.
     """
     hidden = fields.count("hidden_size")
     common_vocab = _whole_number(facts.pop("common_vocab", None))
@@ -152,6 +161,9 @@ def whole(fields: Fields, layers: Sequence[Layer], **facts: object) -> ModelShap
     if facts.pop("head_bias", False):
         around.append(Tensor("lm_head_bias", "norm", vocab, 1, 1, "vocab"))
     around += norms(hidden, 1, bias=bool(facts.pop("norm_bias", False)))
+    everywhere = facts.pop("everywhere", ())
+    assert isinstance(everywhere, tuple)
+    around = [replace(part, everywhere=part.name in everywhere) for part in around]
     architectures = fields.outer.get("architectures") or [fields.get("model_type")]
     if fields.outer.get("vision_config") or fields.outer.get("audio_config"):
         fields.note("vision and audio parts are not counted: their files' headers would tell")

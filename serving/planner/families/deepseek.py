@@ -49,7 +49,7 @@ def build(fields: Fields) -> ModelShape:
         inner=("moe_intermediate_size",),
     )
     shared = mixture.inner * fields.count("n_shared_experts", default=1, least=0)
-    sparse = (*parts, *experts(latent.hidden, mixture, router_bias=_corrected(fields)))
+    sparse = (*parts, *experts(latent.hidden, mixture, correction=_corrected(fields)))
     if shared:
         sparse = (*sparse, *gated_mlp(latent.hidden, shared, name="shared_experts"))
     kept = LatentKv(latent.rank, latent.rope)

@@ -5,7 +5,7 @@ Owns: their layout. Knows nothing about Gemma 4.
 
 from __future__ import annotations
 
-from serving.planner.families.blocks import Heads, attention, gated_mlp, norms, whole
+from serving.planner.families.blocks import ALL_AROUND, Heads, attention, gated_mlp, norms, whole
 from serving.planner.families.family import Family
 from serving.planner.families.llama import LAYER_TYPES
 from serving.planner.fields import Fields
@@ -64,6 +64,7 @@ def _build(fields: Fields, *, every: int, qk_norm: bool) -> ModelShape:
         family="gemma",
         intermediate=inner,
         tied_default=True,
+        everywhere=ALL_AROUND,
         heads=heads.query,
         common_vocab=262208 if qk_norm else None,
     )

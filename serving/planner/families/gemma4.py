@@ -8,7 +8,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from serving.planner.families.blocks import Experts, Heads, attention, experts, gated_mlp, norms, whole
+from serving.planner.families.blocks import (
+    ALL_AROUND,
+    Experts,
+    Heads,
+    attention,
+    experts,
+    gated_mlp,
+    norms,
+    whole,
+)
 from serving.planner.families.family import Family
 from serving.planner.families.gemma import heads_of, kinds_of
 from serving.planner.fields import Fields
@@ -26,6 +35,7 @@ def build(fields: Fields) -> ModelShape:
     equal = fields.flag("attention_k_eq_v", fields.get("num_global_key_value_heads") is not None)
     shared = fields.count("num_kv_shared_layers", default=0, least=0)
     first_shared = len(kinds) - shared
+    last = {kind: index for index, kind in enumerate(kinds[:first_shared])}
     layers = []
     for index, kind in enumerate(kinds):
         heads = wide if kind == "full_attention" else narrow
@@ -33,12 +43,20 @@ def build(fields: Fields) -> ModelShape:
         parts = attention(heads, qk_norm=True)
         dropped = {"v_proj"} if equal and kind == "full_attention" else set()
         dropped |= set() if keeps else {"k_proj", "v_proj", "k_norm"}
-        tensors = (*(part for part in parts if part.name not in dropped), *_forward(fields, heads, keeps))
+        # vLLM loads such keys a second time, as the values of its fused matrix.
+        parts = tuple(
+            replace(part, held=2) if part.name == "k_proj" and "v_proj" in dropped else part
+            for part in parts
+            if part.name not in dropped
+        )
+        tensors = (*parts, *_forward(fields, heads, keeps))
         kept = AttentionKv(heads.kv, heads.dim, window if kind == "sliding_attention" else None)
-        layers.append(Layer(tensors, kept if keeps else None, heads.query * heads.dim))
+        source = None if keeps else last.get(kind)
+        layers.append(Layer(tensors, kept if keeps else None, heads.query * heads.dim, shares=source))
     if shared:
         fields.note(f"the last {shared} layers read the cache of earlier ones")
     facts: dict[str, object] = {"family": "gemma4", "tied_default": True, "heads": narrow.query}
+    facts["everywhere"] = ALL_AROUND
     if _mixture(fields):
         facts |= {"experts": fields.count("num_experts"), "experts_per_token": _used(fields)}
     shape = whole(fields, layers, intermediate=fields.count("intermediate_size"), **facts)
@@ -90,9 +108,24 @@ def _per_layer_inputs(fields: Fields, layers: int) -> tuple[Tensor, ...]:
         return ()
     vocab = fields.count("vocab_size_per_layer_input", "vocab_size")
     return (
-        Tensor("embed_tokens_per_layer", "embedding", vocab, layers * width, 1, "vocab"),
-        Tensor("per_layer_model_projection", "linear", layers * width, fields.count("hidden_size")),
-        Tensor("per_layer_norm", "norm", width),
+        Tensor(
+            "embed_tokens_per_layer",
+            "lookup",
+            vocab,
+            layers * width,
+            split="vocab",
+            used=0,
+            everywhere=True,
+        ),
+        Tensor(
+            "per_layer_model_projection",
+            "linear",
+            layers * width,
+            fields.count("hidden_size"),
+            split="rows",
+            everywhere=True,
+        ),
+        Tensor("per_layer_norm", "norm", width, everywhere=True),
     )
 
 

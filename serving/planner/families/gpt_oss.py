@@ -5,7 +5,15 @@ Owns: its layout. Knows nothing about how MXFP4 is stored.
 
 from __future__ import annotations
 
-from serving.planner.families.blocks import attention, experts, norms, read_experts, read_heads, whole
+from serving.planner.families.blocks import (
+    ALL_AROUND,
+    attention,
+    experts,
+    norms,
+    read_experts,
+    read_heads,
+    whole,
+)
 from serving.planner.families.family import Family
 from serving.planner.families.gemma import kinds_of
 from serving.planner.fields import Fields
@@ -50,6 +58,7 @@ def build(fields: Fields) -> ModelShape:
         intermediate=mixture.inner * mixture.used,
         experts=mixture.count,
         experts_per_token=mixture.used,
+        everywhere=ALL_AROUND,
     )
 
 

@@ -5,7 +5,15 @@ Owns: its layout. Knows nothing about other mixtures.
 
 from __future__ import annotations
 
-from serving.planner.families.blocks import attention, experts, norms, read_experts, read_heads, whole
+from serving.planner.families.blocks import (
+    ALL_AROUND,
+    attention,
+    experts,
+    norms,
+    read_experts,
+    read_heads,
+    whole,
+)
 from serving.planner.families.family import Family
 from serving.planner.families.llama import windows
 from serving.planner.fields import Fields
@@ -33,6 +41,7 @@ def build(fields: Fields) -> ModelShape:
         intermediate=mixture.inner,
         experts=mixture.count,
         experts_per_token=mixture.used,
+        everywhere=ALL_AROUND,
     )
 
 

@@ -6,6 +6,7 @@ Owns: their layout. Knows nothing about other Mamba hybrids.
 from __future__ import annotations
 
 from serving.planner.families.blocks import (
+    ALL_AROUND,
     Experts,
     attention,
     experts,
@@ -69,7 +70,7 @@ def build_hybrid(fields: Fields) -> ModelShape:
         facts = {"experts": mixture.count, "experts_per_token": mixture.used}
         inner = max(inner, mixture.inner * mixture.used)
     layers = [blocks[kind] for kind in kinds]
-    return whole(fields, layers, family="nemotron-h", intermediate=inner, **facts)
+    return whole(fields, layers, family="nemotron-h", intermediate=inner, everywhere=ALL_AROUND, **facts)
 
 
 def _kinds(fields: Fields) -> list[str]:
@@ -100,27 +101,30 @@ def _mamba(fields: Fields, hidden: int) -> Layer:
     heads, dim = fields.count("mamba_num_heads"), fields.count("mamba_head_dim")
     state, kernel = fields.count("ssm_state_size"), fields.count("conv_kernel", "mamba_d_conv")
     inner = heads * dim
-    mixed = inner + 2 * fields.count("n_groups", "mamba_n_groups") * state
+    groups = fields.count("n_groups", "mamba_n_groups")
+    mixed = inner + 2 * groups * state
     bias = fields.flag("use_conv_bias", True)
     tensors = (
         Tensor("in_proj", "linear", inner + mixed + heads, hidden, 1, "rows"),
         Tensor("out_proj", "linear", hidden, inner, 1, "cols"),
         Tensor("conv1d", "norm", mixed, kernel + int(bias), 1, "rows"),
-        Tensor("dt_a_d", "norm", heads, 3, 1, "rows"),
+        Tensor("dt_d", "norm", heads, 2, 1, "rows"),
+        Tensor("a", "norm", heads, 1, 1, "rows", held=2),
         Tensor("gate_norm", "norm", inner, 1, 1, "rows"),
         *norms(hidden, 1),
     )
     dtype = str(fields.get("mamba_ssm_cache_dtype") or "float32")
     if dtype not in BYTES:
         raise fields.error("mamba_ssm_cache_dtype", f"is {dtype!r}", f"give one of {', '.join(BYTES)}")
-    return Layer(tensors, StateKv(mixed * (kernel - 1), heads * dim * state, BYTES[dtype]))
+    kept = StateKv(mixed * (kernel - 1), heads * dim * state, BYTES[dtype], groups, checkpoints=1)
+    return Layer(tensors, kept)
 
 
 def _experts(fields: Fields, hidden: int, mixture: Experts) -> Layer:
     """Routed experts, which may work on a latent of the hidden size, and shared ones."""
     latent = fields.optional("moe_latent_size")
     width = latent or hidden
-    tensors = list(experts(width, mixture, router_bias=True))
+    tensors = list(experts(width, mixture, correction=True))
     tensors[0] = Tensor("router", "router", mixture.count, hidden)
     shared = fields.count("n_shared_experts", default=1, least=0)
     if shared:

@@ -7,6 +7,7 @@ Owns: their layout. Knows nothing about Phi's vision and audio parts.
 from __future__ import annotations
 
 from serving.planner.families.blocks import (
+    ALL_AROUND,
     attention,
     experts,
     gated_mlp,
@@ -72,6 +73,7 @@ def build_moe(fields: Fields) -> ModelShape:
         experts=mixture.count,
         experts_per_token=mixture.used,
         norm_bias=True,
+        everywhere=ALL_AROUND,
         head_bias=fields.flag("lm_head_bias", False),
     )
 

@@ -6,6 +6,7 @@ Owns: their layout. Knows nothing about Qwen 3.5, most of whose layers keep a st
 from __future__ import annotations
 
 from serving.planner.families.blocks import (
+    ALL_AROUND,
     Heads,
     attention,
     experts,
@@ -108,6 +109,7 @@ def _mixture(
         intermediate=mixture.inner * mixture.used,
         experts=mixture.count,
         experts_per_token=mixture.used,
+        everywhere=ALL_AROUND,
     )
 
 

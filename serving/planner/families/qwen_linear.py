@@ -28,7 +28,7 @@ def build(fields: Fields) -> ModelShape:
     """Dense models."""
     heads, inner = read_heads(fields), fields.count("intermediate_size")
     layers = _layers(fields, heads, gated_mlp(heads.hidden, inner))
-    return whole(fields, layers, family="qwen-linear", intermediate=inner)
+    return whole(fields, layers, family="qwen-linear", intermediate=inner, everywhere=("embed_tokens",))
 
 
 def build_moe(fields: Fields) -> ModelShape:
@@ -42,6 +42,8 @@ def build_moe(fields: Fields) -> ModelShape:
     )
     shared = shared_expert(heads.hidden, fields.count("shared_expert_intermediate_size"))
     layers = _layers(fields, heads, (*experts(heads.hidden, mixture), *shared))
+    # vllm 0.32.0 model_executor/models/qwen3_next.py and qwen3_5.py differ here.
+    everywhere = ("embed_tokens", "lm_head") if _next(fields) else ("embed_tokens",)
     return whole(
         fields,
         layers,
@@ -49,7 +51,13 @@ def build_moe(fields: Fields) -> ModelShape:
         intermediate=mixture.inner * mixture.used,
         experts=mixture.count,
         experts_per_token=mixture.used,
+        everywhere=everywhere,
     )
+
+
+def _next(fields: Fields) -> bool:
+    names = (*(fields.outer.get("architectures") or ()), str(fields.get("model_type")))
+    return any(name in {"Qwen3NextForCausalLM", "qwen3_next"} for name in names)
 
 
 def _layers(fields: Fields, heads: Heads, forward: tuple[Tensor, ...]) -> list[Layer]:
@@ -82,7 +90,8 @@ def _delta_net(fields: Fields, hidden: int) -> tuple[tuple[Tensor, ...], StateKv
         Tensor("in_proj_ba", "linear", 2 * value_heads, hidden, 1, "rows"),
         Tensor("out_proj", "linear", hidden, values, 1, "cols"),
         Tensor("conv1d", "norm", mixed, kernel, 1, "rows"),
-        Tensor("dt_bias", "norm", value_heads, 2, 1, "rows"),
+        Tensor("dt_bias", "norm", value_heads, 1, 1, "rows"),
+        Tensor("a_log", "norm", value_heads, 1, 1, "rows", held=2),
         Tensor("state_norm", "norm", value_dim),
     )
     dtype = fields.get("mamba_ssm_dtype")
@@ -91,7 +100,7 @@ def _delta_net(fields: Fields, hidden: int) -> tuple[tuple[Tensor, ...], StateKv
     elif dtype not in BYTES:
         raise fields.error("mamba_ssm_dtype", f"is {dtype!r}", f"give one of {', '.join(BYTES)}")
     size = BYTES[dtype or "float32"]
-    return tensors, StateKv(mixed * (kernel - 1), value_heads * value_dim * key_dim, size)
+    return tensors, StateKv(mixed * (kernel - 1), value_heads * value_dim * key_dim, size, key_heads)
 
 
 FAMILY = Family(

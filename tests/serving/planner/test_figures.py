@@ -102,4 +102,72 @@ def test_floors_by_assumed_rates_are_labelled_so_and_a_cpu_has_no_range_of_gpus(
     assert on_cpu["decode_step_floor_s"].kind == on_cpu["prefill_floor_s"].kind == "default"
     assert on_cpu["tpot_calibrated_s"].value is None
     assert "--run DIR" in on_cpu["tpot_calibrated_s"].source
-    assert on_cpu["device_memory_bytes"].source == "the machine's available memory"
+    assert on_cpu["device_memory_bytes"].source == "available on this machine, a rank's share"
+
+
+def test_whatever_is_fitted_has_a_band_around_it_and_nothing_else_has() -> None:
+    found = figures(plan(users=20, lengths=Lengths(400, 100, 512, 2048)), overheads())
+    for name, figure in found.items():
+        if figure.kind == "fitted":
+            assert figure.low is not None, name
+            assert figure.high is not None, name
+            assert figure.low <= figure.value <= figure.high, name
+        elif figure.kind != "default":
+            assert (figure.low, figure.high) == (None, None), name
+
+
+def test_the_ends_of_a_band_are_the_answers_at_the_ends_of_the_overheads() -> None:
+    """Non-torch 289,910,292 bytes by half; the peak, 3.9 * 1,024 * 128,256 * 4, by a quarter; graphs 0.5 to
+    1.85 GiB for 1 GiB."""
+    peak = round(3.9 * 1024 * 128256 * 4)
+    overhead = figures(plan(), overheads())["overhead_bytes_per_rank"]
+    spread = round(peak * 0.25) + round(289_910_292 * 0.5)
+    assert overhead.value == peak + 289_910_292 + 2**30
+    assert overhead.low == overhead.value - spread - 2**29
+    assert overhead.high == overhead.value + spread + 1_986_422_374 - 2**30
+    users = figures(plan(), overheads())["users_at_max_model_len"]
+    worst = plan().budget.low_bytes
+    assert users.low == plan(kv_cache_bytes=worst).users.at_max
+
+
+def test_what_is_missing_has_a_band_too() -> None:
+    missing = figures(plan(shape("meta-llama/Meta-Llama-3.1-70B")), overheads())["missing_bytes_per_rank"]
+    assert missing.low is not None
+    assert missing.high is not None
+    assert missing.low < missing.value < missing.high
+
+
+def test_the_memory_of_a_device_says_who_told_it() -> None:
+    h100 = gpus()["h100-sxm"]
+
+    def memory(**changes):
+        return figures(plan(**changes), overheads())["device_memory_bytes"]
+
+    assert (memory().kind, memory().source[:8]) == ("default", "recorded")
+    given = replace(h100, memory_bytes=2**36, memory_kind="given")
+    assert (memory(gpu=given).kind, memory(gpu=given).source) == ("given", "--gpu-memory")
+    read = replace(h100, memory_kind="device")
+    assert (memory(gpu=read).kind, memory(gpu=read).source) == ("measured", "read from the device")
+
+
+def test_a_given_cache_has_no_overheads_beside_it_which_is_not_none_of_them() -> None:
+    found = figures(plan(kv_cache_bytes=2**33), overheads())
+    assert found["overhead_bytes_per_rank"].value is None
+    assert "not part of it" in found["overhead_bytes_per_rank"].source
+    assert found["gpu_memory_utilization"].value is None
+
+
+def test_the_first_token_is_calibrated_as_decode_is_but_for_a_run_which_tells_its_own() -> None:
+    floor = figures(plan(), overheads())["ttft_floor_s"].value
+    default = figures(plan(), overheads())["ttft_calibrated_s"]
+    assert (default.kind, default.low, default.high) == ("default", floor / 0.57, floor / 0.45)
+    assert "taken for prompts too" in default.source
+    assert figures(plan(efficiency=0.5), overheads())["ttft_calibrated_s"].value == 2 * floor
+    run = figures(plan(efficiency=0.5, efficiency_source="runs/1"), overheads())["ttft_calibrated_s"]
+    assert (run.value, run.source) == (None, "the run tells its own TTFT")
+
+
+def test_a_transfer_is_told_against_the_prefill_that_it_follows() -> None:
+    found = figures(plan(link_bytes_per_s=50e9), overheads())
+    # 1.074 GB at 50 GB/s are 21.5 ms, and 8,192 tokens take 133 ms.
+    assert found["kv_transfer_ratio"].value == pytest.approx(21.5 / 133.4, rel=0.01)

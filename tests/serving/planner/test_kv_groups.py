@@ -54,8 +54,20 @@ def test_a_block_grows_until_it_holds_a_state() -> None:
     pool = kv_pool(shape("Qwen/Qwen3.5-27B"), cache_of(), Split(16))
     assert pool.block_tokens == 784
     assert sorted(len(group.layers) for group in pool.groups) == [16, 16, 16, 16]
-    assert pool.blocks(784 * 3) == 3 + 3
+    # Prefixes are cached: each of the 3 groups of states holds the current one and the one before.
+    assert pool.blocks(784 * 3) == 3 + 3 * 2
     assert layout_words(pool) in ("3 groups of 16 state layers, 1 group of 16 full layers",)
+
+
+def test_without_cached_prefixes_a_request_has_one_state() -> None:
+    pool = kv_pool(shape("Qwen/Qwen3.5-27B"), cache_of(), Split(16, prefix_cache=False))
+    assert pool.blocks(784 * 3) == 3 + 3
+
+
+def test_a_block_that_holds_a_state_is_whole_blocks_of_attention() -> None:
+    # Read from vLLM 0.32.0: blocks of 128 grow to 896, not to the next multiple of 16.
+    pool = kv_pool(shape("Qwen/Qwen3.5-27B"), cache_of(), Split(128))
+    assert (pool.block_tokens, pool.block_bytes) == (896, 16 * 3_670_016)
 
 
 def test_pages_of_other_sizes_take_more_tokens_a_block() -> None:

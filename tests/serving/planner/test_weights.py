@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from fakes.planning import ARCHITECTURES, golden, record, shape
+from fakes.planning import ARCHITECTURES, config, golden, record, shape
 
 from serving.errors import UsageError
 from serving.facts.load import weight_storage
+from serving.planner.model import model_shape
 from serving.planner.shape import Tensor
 from serving.planner.weights import (
     Ranks,
@@ -14,6 +15,7 @@ from serving.planner.weights import (
     distinct_experts,
     on_rank,
     rank_bytes,
+    read_bytes,
     tensor_bytes,
     weight_bytes,
 )
@@ -91,6 +93,40 @@ def test_stages_hold_the_embedding_first_and_the_head_last() -> None:
     layer = sum(t.parameters for t in model.layers[0].tensors)
     table = model.embedding_parameters
     assert rank_bytes(model, BF16, Ranks(pipeline=2)) == 2 * (16 * layer + table + 4096)
+
+
+def test_what_an_engine_holds_twice_counts_twice_on_a_rank_and_once_in_the_files() -> None:
+    bias = Tensor("a_log", "norm", 64, 1, 1, "rows", held=2)
+    assert tensor_bytes(on_rank(bias, Ranks(2)), BF16, 2) == 32 * 4
+    assert tensor_bytes(bias, BF16, 2) == 64 * 2
+
+
+def test_some_families_hold_what_is_around_their_layers_on_every_stage() -> None:
+    # Read from vLLM 0.32.0: both halves of Mixtral 8x7B hold 46,964,940,800 bytes.
+    assert rank_bytes(shape("mistralai/Mixtral-8x7B-v0.1"), BF16, Ranks(pipeline=2)) == 46_964_940_800
+
+
+def test_states_are_shared_by_whole_heads() -> None:
+    # Qwen 3.5 27B has 16 key heads in its states, 24 attention heads and 4 KV heads.
+    with pytest.raises(UsageError, match="states of 16 heads or groups cannot be shared by 12 ranks"):
+        check_split(shape("Qwen/Qwen3.5-27B"), Ranks(12))
+    check_split(shape("Qwen/Qwen3.5-27B"), Ranks(8))
+
+
+def test_layers_that_share_a_cache_are_of_one_stage() -> None:
+    name = "google/gemma-4-26B-A4B"
+    sharing = model_shape({**config(name), "num_kv_shared_layers": 10}, name)
+    with pytest.raises(UsageError, match="3 stages part layer 20 from layer 18, whose cache it reads"):
+        check_split(sharing, Ranks(pipeline=3))
+    check_split(sharing, Ranks(pipeline=2))
+
+
+def test_a_table_of_which_a_token_reads_a_row_is_not_read_in_a_step() -> None:
+    name = "google/gemma-4-26B-A4B"
+    plain, more = (model_shape({**config(name), "hidden_size_per_layer_input": n}, name) for n in (0, 256))
+    each = 2 * 256 * 2816 + 2816
+    read = read_bytes(more, BF16, Ranks(), 1) - read_bytes(plain, BF16, Ranks(), 1)
+    assert read == 2 * (30 * 256 * 2816 + 256 + 30 * each)
 
 
 def test_impossible_splits_are_errors_that_name_what_works() -> None:

@@ -24,13 +24,22 @@ def test_full_layers_whose_values_are_their_keys_lack_a_matrix_and_keep_both() -
     assert apart.layers[5].kv == equal.layers[5].kv
 
 
+def test_keys_that_are_values_too_are_held_twice() -> None:
+    tensors = model_shape(config(NAME), NAME).layers[5].tensors
+    assert {tensor.name: tensor.held for tensor in tensors if tensor.name.endswith("_proj")}["k_proj"] == 2
+
+
 def test_layers_that_share_a_cache_keep_none() -> None:
     found = model_shape({**config(NAME), "num_kv_shared_layers": 10}, NAME)
     assert [layer.kv is None for layer in found.layers] == [False] * 20 + [True] * 10
+    # Full layers read the last full one that keeps its own, windows the last window.
+    assert [layer.shares for layer in found.layers[20:24]] == [18, 18, 18, 17]
     assert found.notes[-1] == "the last 10 layers read the cache of earlier ones"
 
 
 def test_a_vector_for_every_layer_is_a_second_embedding() -> None:
     plain, more = (model_shape({**config(NAME), "hidden_size_per_layer_input": n}, NAME) for n in (0, 256))
     each = 2 * 256 * 2816 + 2816
+    active = more.active_parameters - plain.active_parameters
+    assert active == 30 * 256 * 2816 + 256 + 30 * each
     assert more.parameters - plain.parameters == 262144 * 30 * 256 + 30 * 256 * 2816 + 256 + 30 * each

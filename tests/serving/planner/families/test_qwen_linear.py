@@ -21,13 +21,13 @@ def test_every_fourth_layer_keeps_a_cache_and_the_others_a_state() -> None:
 
 def test_the_state_is_the_convolution_and_the_recurrent_matrix() -> None:
     # By hand: 48 heads of 128 x 128; (2 * 16 * 128 + 48 * 128) channels of 3 tokens.
-    assert model_shape(config(NAME), NAME).layers[0].kv == StateKv(30720, 786432, 4)
+    assert model_shape(config(NAME), NAME).layers[0].kv == StateKv(30720, 786432, 4, heads=16)
 
 
 def test_a_missing_type_of_the_state_is_told() -> None:
     assert any("mamba_ssm_dtype" in note for note in model_shape(config(NAME), NAME).notes)
     told = model_shape({**config(NAME), "mamba_ssm_dtype": "bfloat16"}, NAME)
-    assert told.layers[0].kv == StateKv(30720, 786432, 2)
+    assert told.layers[0].kv == StateKv(30720, 786432, 2, heads=16)
 
 
 def test_an_unknown_type_of_the_state_is_an_error() -> None:
