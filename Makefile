@@ -8,6 +8,8 @@ CODE := serving loadgen $(wildcard dashboards) deploy tests
 export PYTHON PROMETHEUS
 
 .DEFAULT_GOAL := help
+# Tests without an engine wait more than they work: one more at a time than there are cores.
+WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 PEERS ?= none,teapot,vllm-router,nginx,litellm
 .PHONY: help compose rollout-demo bench-agreement bench-gateway bench-storm bench-loadgen demo up test check bench-sigterm lint setup setup-dev clean bench-modes bench-start
 .NOTPARALLEL:
@@ -28,11 +30,12 @@ compose: setup ## write docker-compose.yml anew from deploy/configs/compose.yaml
 	@$(TEAPOT) render compose deploy/configs/compose.yaml
 
 check: lint ## the fast part of `make test`: format, lint, types, import rules, unit tests
-	$(BIN)/python -m pytest -q -m "not engine and not slow"
+	$(BIN)/python -m pytest -q -n $(WORKERS) -m "not engine and not slow"
 
-test: lint ## all tests, with the real engine
+test: lint ## all tests, those with the real engine last and one at a time
+	$(BIN)/python -m pytest -q -n $(WORKERS) -m "not engine"
 	$(TEAPOT) engine install
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -m engine
 
 bench-modes: setup-dev ## every mode on the real engine as a table: what starts, what is in effect (half an hour)
 	$(TEAPOT) engine install
