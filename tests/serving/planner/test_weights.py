@@ -116,7 +116,7 @@ def test_states_are_shared_by_whole_heads() -> None:
 def test_layers_that_share_a_cache_are_of_one_stage() -> None:
     name = "google/gemma-4-26B-A4B"
     sharing = model_shape({**config(name), "num_kv_shared_layers": 10}, name)
-    with pytest.raises(UsageError, match="3 stages part layer 20 from layer 18, whose cache it reads"):
+    with pytest.raises(UsageError, match="3 stages part layer 20 from layer 19, whose cache it reads"):
         check_split(sharing, Ranks(pipeline=3))
     check_split(sharing, Ranks(pipeline=2))
 
