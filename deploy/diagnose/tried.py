@@ -82,10 +82,14 @@ class Tried:
     def read(self) -> tuple[Trial, ...]:
         """All trials, the oldest first. Raises: UsageError for a line that is none."""
         path = self.folder / FILE
-        if not path.exists():
+        try:
+            lines = path.read_text(encoding="utf-8").splitlines()
+        except FileNotFoundError:
             return ()
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"cannot be read: {error}", where=str(path), fix="move it away") from None
         found = []
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        for number, line in enumerate(lines, 1):
             try:
                 found.append(Trial(**json.loads(line)))
             except (ValueError, TypeError):
@@ -99,7 +103,10 @@ class Tried:
         path = self.folder / FILE
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
+            # A line that a full disk cut must not swallow the next.
+            cut = path.exists() and path.read_bytes()[-1:] not in (b"", b"\n")
             with path.open("a", encoding="utf-8") as file:
+                file.write("\n" if cut else "")
                 file.writelines(json.dumps(asdict(trial)) + "\n" for trial in trials)
         except OSError as error:
             raise Failed(f"cannot be written: {error.strerror}", where=str(path)) from error

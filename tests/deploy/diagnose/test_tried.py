@@ -26,6 +26,24 @@ def test_what_is_written_is_read_again_and_more_comes_behind(tmp_path: Path) -> 
     assert tried.read() == (TRIAL, replace(TRIAL, measure="tpot_s"))
 
 
+def test_a_line_that_was_cut_is_told_and_swallows_no_other(tmp_path: Path) -> None:
+    tried = Tried(tmp_path)
+    path = tried.add([TRIAL])
+    whole = path.read_text()
+    path.write_text(whole + whole[:20])
+    tried.add([TRIAL])
+    with pytest.raises(UsageError, match=f"{path}:2: is no trial of a lever; take the line out"):
+        tried.read()
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[::2]))
+    assert tried.read() == (TRIAL, TRIAL)
+
+
+def test_a_file_that_is_no_text_is_told(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_bytes(b"\xff\xfe")
+    with pytest.raises(UsageError, match=f"{FILE}: cannot be read: .*; move it away"):
+        Tried(tmp_path).read()
+
+
 @pytest.mark.parametrize(
     ("predicted", "measured", "held"),
     [
