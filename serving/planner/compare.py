@@ -77,7 +77,7 @@ class Row:
 
 
 def compare(variants: Iterable[Variant], overheads: Overheads) -> list[Row]:
-    """Answer all, most users a device first; by cost where every device has a price."""
+    """Answer all, most users a device first; where there are prices, the cheapest user before those."""
     rows = []
     for variant in variants:
         devices = variant.ask.ranks.devices
@@ -87,12 +87,12 @@ def compare(variants: Iterable[Variant], overheads: Overheads) -> list[Row]:
             rows.append(Row(variant.label, devices, None, str(error)))
             continue
         rows.append(Row(variant.label, devices, plan, price_per_hour=variant.price_per_hour))
-    priced = bool(rows) and all(row.price_per_hour is not None for row in rows if row.plan)
-    if priced:
-        rows.sort(key=lambda row: (row.cost_per_user_hour is None, row.cost_per_user_hour or 0.0))
-    else:
-        rows.sort(key=lambda row: -row.users_per_device)
-    return rows
+    return sorted(rows, key=_order)
+
+
+def _order(row: Row) -> tuple[float, ...]:
+    cost = row.cost_per_user_hour
+    return float(cost is None), cost or 0.0, -row.users_per_device
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,9 @@ from serving.planner.plan import Plan
 CONTEXTS = tuple(1024 * 2**power for power in range(11))
 """1,024 to 1,048,576 tokens."""
 WIDTH = 64
+_GIB = 1024**3
+ASCII = str.maketrans("█▓░·", "#=-.")
+"""The same signs for a terminal that has none of them."""
 PARTS = (("weights", "█"), ("overhead", "▓"), ("KV cache", "░"), ("free", "·"))
 
 
@@ -25,18 +28,19 @@ def memory_parts(plan: Plan) -> list[tuple[str, int]]:
     ]
 
 
-def memory_bar(plan: Plan) -> list[str]:
+def memory_bar(plan: Plan, width: int = WIDTH) -> list[str]:
     """One bar of a device's memory and its legend. What exceeds the memory is drawn beyond its end."""
-    parts = memory_parts(plan)
-    scale = WIDTH / max(plan.budget.total_bytes, 1)
+    parts, total, missing = memory_parts(plan), plan.budget.total_bytes, plan.budget.missing_bytes
+    scale = width / max(total, 1)
     drawn, legend = "", []
     for (name, size), (_, sign) in zip(parts, PARTS, strict=True):
         # A part that is there is seen, however small; the last one takes what rounding left.
-        drawn += sign * min(WIDTH, max(round(size * scale), int(size > 0)))
-        legend += [f"{sign} {name} {size / 1024**3:.2f} GiB"] if size else []
-    bar = drawn[:WIDTH].ljust(WIDTH, drawn[-1:]) + "|"
-    over = f"█ {plan.budget.missing_bytes / 1024**3:.2f} GiB beyond" if plan.budget.missing_bytes else ""
-    return [f"{bar}{over} {plan.budget.total_bytes / 1024**3:.2f} GiB a device", "   ".join(legend)]
+        drawn += sign * min(width, max(round(size * scale), int(size > 0)))
+        legend += [f"{sign} {name} {size / _GIB:.2f}"] if size else []
+    bar = drawn[:width].ljust(width, drawn[-1:]) + "|" + ("█" if missing else "")
+    over = f", {missing / _GIB:.2f} beyond" if missing else ""
+    named = f"{'  '.join(legend)}  of {total / _GIB:.2f}{over}"
+    return ["memory of a device, in GiB", bar, named]
 
 
 def capacity_points(plan: Plan) -> list[tuple[int, int]]:
@@ -47,7 +51,7 @@ def capacity_points(plan: Plan) -> list[tuple[int, int]]:
     return [(tokens, copies * plan.pool.users(blocks, tokens)) for tokens in contexts]
 
 
-def capacity_chart(plan: Plan) -> list[str]:
+def capacity_chart(plan: Plan, width: int = WIDTH) -> list[str]:
     """Users against context, a line each; the bar is on a scale of powers of two."""
     points = capacity_points(plan)
     longest = max((users for _, users in points), default=0).bit_length() or 1
@@ -55,6 +59,6 @@ def capacity_chart(plan: Plan) -> list[str]:
         return ["users that the KV cache holds: none, at any length"]
     lines = ["users that the KV cache holds, by tokens of each"]
     for tokens, users in points:
-        bar = "░" * round(WIDTH / 2 * users.bit_length() / longest)
+        bar = "░" * round(width / 2 * users.bit_length() / longest)
         lines.append(f"{tokens:>11,} {users:>9,} {bar}".rstrip())
     return lines

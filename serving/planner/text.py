@@ -13,7 +13,7 @@ from serving.planner.advise import NO_CHANGE, Advice
 from serving.planner.ask import Ask
 from serving.planner.figure import Figure
 from serving.planner.figures import RATES_UNKNOWN, figures
-from serving.planner.picture import capacity_chart, memory_bar
+from serving.planner.picture import CONTEXTS, WIDTH, capacity_chart, memory_bar
 from serving.planner.plan import Plan
 
 if TYPE_CHECKING:
@@ -55,8 +55,10 @@ def plan_text(
     measured: dict[str, Figure] | None = None,
     *,
     by_keys: bool = False,
+    width: int = WIDTH,
 ) -> str:
-    """The whole answer; advice as flags of vLLM or, `by_keys`, as keys of a deployment file."""
+    """The whole answer; advice as flags of vLLM or, `by_keys`, as keys of a deployment file. Pictures have
+    `width` characters."""
     named = {**figures(plan, overheads), **(measured or {})}
     lines = [
         verdict(plan),
@@ -70,7 +72,7 @@ def plan_text(
     ]
     if plan.gains:
         lines += ["", *_speculation(plan)]
-    lines += ["", *memory_bar(plan), "", *capacity_chart(plan)]
+    lines += ["", *memory_bar(plan, width), "", *capacity_chart(plan, width)]
     if not advice and not plan.fits:
         lines += ["", NO_CHANGE]
     if advice:
@@ -152,7 +154,10 @@ def worded(value: float, unit: str) -> str:
 
 def _speculation(plan: Plan) -> list[str]:
     lines = [f"speculation by floors, {plan.gains[0].tokens_per_step:.2f} tokens a step"]
-    lines += [f"  batch {gain.batch:>5,}  {gain.speedup:.2f}x" for gain in plan.gains]
+    held = plan.pool.users(plan.capacity.blocks, plan.context_tokens)
+    for gain in plan.gains:
+        beyond = "  more than the cache holds" if gain.batch > held else ""
+        lines.append(f"  batch {gain.batch:>5,}  {gain.speedup:.2f}x{beyond}")
     loss = f"a loss from batch {plan.loss_batch:,}" if plan.loss_batch else "no loss up to batch 1,024"
     return [*lines, f"  {loss}"]
 
@@ -160,7 +165,7 @@ def _speculation(plan: Plan) -> list[str]:
 def _advice(advice: Advice, *, by_keys: bool) -> list[str]:
     changed = []
     if advice.users != advice.users_before:
-        changed.append(_users_changed(advice))
+        changed.append(f"users {users_changed(advice)}")
     before, after = advice.decode_floor_before_s, advice.decode_floor_s
     if before and after and abs(after / before - 1) > 0.001:
         changed.append(f"TPOT floor {before * 1e3:.2f} -> {after * 1e3:.2f} ms")
@@ -173,7 +178,7 @@ def _advice(advice: Advice, *, by_keys: bool) -> list[str]:
     ]
 
 
-def _users_changed(advice: Advice) -> str:
+def users_changed(advice: Advice) -> str:
     """Users before and after, with their lengths where these are not the same."""
     before, after = f"{advice.users_before:,}", f"{advice.users:,}"
     if advice.user_tokens != advice.user_tokens_before:
@@ -181,15 +186,22 @@ def _users_changed(advice: Advice) -> str:
             f"{before} of {advice.user_tokens_before:,} tokens",
             f"{after} of {advice.user_tokens:,}",
         )
-    return f"users {before} -> {after}"
+    return f"{before} -> {after}"
 
 
 def compare_text(rows: Sequence[Row]) -> str:
     """The table of a comparison; a column of costs where there are prices."""
     width = max([len(row.label) for row in rows] + [5])
     priced = any(row.price_per_hour is not None for row in rows)
+    asked = next((row.plan for row in rows if row.plan), None)
+    lines = []
+    if asked:
+        users = f", {asked.ask.users:,} asked for" if asked.ask.users else ""
+        lines += [
+            f"{asked.ask.shape.name}: users of {asked.user_tokens:,} tokens{users}; TPOT at {_step(rows)}"
+        ]
     head = f"{'':<{width}} {'fits':>5} {'devices':>8} {'users':>9} {'a device':>9}"
-    lines = [f"{head} {'KV tokens':>13} {'TPOT floor':>11}" + f" {'a user-hour':>12}" * priced]
+    lines += [f"{head} {'KV tokens':>13} {'TPOT floor':>11}" + f" {'a user-hour':>12}" * priced]
     for row in rows:
         plan = row.plan
         tokens = f"{plan.capacity.tokens:,}" if plan else "-"
@@ -204,8 +216,16 @@ def compare_text(rows: Sequence[Row]) -> str:
     return "\n".join(lines)
 
 
+def _step(rows: Sequence[Row]) -> str:
+    """The step whose floors a table has: its batch and context."""
+    plans = [row.plan for row in rows if row.plan]
+    batches = sorted({plan.batch for plan in plans})
+    named = f"{batches[0]:,}" + (f" to {batches[-1]:,}" if len(batches) > 1 else "")
+    return f"batch {named} and {plans[0].context_tokens:,} tokens"
+
+
 def caches_text(rows: Sequence[CacheRow]) -> str:
-    """The table of many models' caches."""
+    """The tables of many models' caches: against the weights, and against context."""
     width = max([len(row.model) for row in rows] + [5])
     lines = [f"{'':<{width}} {'KV':<20} {'weights':>12} {'KV at 32k':>12}  cache overtakes weights at"]
     for row in rows:
@@ -219,4 +239,11 @@ def caches_text(rows: Sequence[CacheRow]) -> str:
             f"{row.model:<{width}} {row.format:<20} {row.weight_bytes / 1024**3:>8.2f} GiB "
             f"{row.at_32k / 1024**3:>8.2f} GiB  {where}"
         )
+    shown = [(at, tokens) for at, tokens in enumerate(CONTEXTS) if at % 2 == 0]
+    lines += ["", "KV cache of a request in GiB, by its tokens"]
+    lines += [f"{'':<{width}} {'KV':<20}" + "".join(f" {f'{tokens:,}':>9}" for _, tokens in shown)]
+    for row in rows:
+        if row.by_context:
+            sizes = "".join(f" {row.by_context[at] / 1024**3:>9.3f}" for at, _ in shown)
+            lines.append(f"{row.model:<{width}} {row.format:<20}{sizes}")
     return "\n".join(lines)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from deploy.commands.argument_types import count, duration, positive, share, size
+from deploy.commands.argument_types import count, duration, positive, share, size, whole
 
 
 def test_numbers_and_times_are_read() -> None:
@@ -32,3 +32,10 @@ def test_numbers_and_times_are_read() -> None:
 def test_what_is_none_is_refused_with_the_value(read: Callable[[str], object], text: str, told: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError, match=told):
         read(text)
+
+
+def test_a_whole_number_may_be_none_but_nothing_less() -> None:
+    assert (whole("0"), whole("12")) == (0, 12)
+    for text in ("-1", "1.5", "", "\u0663", "1_000"):
+        with pytest.raises(argparse.ArgumentTypeError, match="no whole number from 0"):
+            whole(text)

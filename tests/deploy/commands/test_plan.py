@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -180,3 +181,69 @@ def test_cpu_and_gpus_are_not_mixed(model: str, capsys: pytest.CaptureFixture[st
     assert main(["plan", "--model", model, "--device", "cpu", "--gpu", "l4"]) == 2
     assert main(["plan", "--model", model, "--device", "cpu", "--compare", "gpus"]) == 2
     assert "leave" in capsys.readouterr().err
+
+
+def test_an_output_without_signs_for_bars_gets_others(model: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "deploy.cli", "plan", "--model", model, "--gpu", "l4"],
+        capture_output=True,
+        timeout=60,
+        check=False,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+    )
+    assert done.returncode == 1, done.stderr
+    assert done.stdout.isascii()
+    assert b"# weights 14.96" in done.stdout
+
+
+def test_a_page_at_no_path_is_a_wrong_question(model: str) -> None:
+    assert main(["plan", "--model", model, "--gpu", "h100-sxm", "--html", "a\0b"]) == 2
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--device", "cpu", "--gpu-memory", "8GiB"),
+        ("--device", "cpu", "--gpu-memory-utilization", "0.5", "--enforce-eager"),
+        ("--gpu", "h100-sxm", "--compare", "--price", "l4=1"),
+        ("--gpu", "h100-sxm", "--compare", "--price", "h100-sxm=1", "h100=2"),
+        ("--gpu", "h100-sxm", "--vllm-version", "0.33.x"),
+        ("--gpu", "h100-sxm", "--weight-format", ""),
+        ("--gpu", "h100-sxm", "--gpu-memory", "0GiB"),
+        ("--gpu", "h100-sxm", "--kv-cache-memory", "0GiB"),
+        ("--gpu", "h100-sxm", "--kv-format", "fp8_ds_mla"),
+        ("--gpu", "h100-sxm", "--data", "9" * 400),
+    ],
+)
+def test_what_would_not_be_heard_or_cannot_be_is_exit_2_with_its_name(
+    model: str, words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["plan", "--model", model, *words, "--json"]) == 2
+    [problem] = json.loads(capsys.readouterr().out)["error"]
+    assert problem["where"]
+    assert problem["fix"]
+
+
+def test_a_storage_that_is_not_known_can_be_named(
+    model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    odd = {**config(LLAMA), "quantization_config": {"quant_method": "bitsandbytes"}}
+    (tmp_path / "config.json").write_text(json.dumps(odd))
+    words = ["--gpu", "h100-sxm", "--max-model-len", "8192"]
+    assert main(["plan", "--model", model, *words]) == 2
+    assert "name the storage that comes nearest with --weight-format" in capsys.readouterr().err
+    assert main(["plan", "--model", model, *words, "--weight-format", "awq"]) == 0
+
+
+def test_caches_are_compared_with_weights_as_they_are_stored(
+    model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    eight = tmp_path / "eight.json"
+    section = {"quant_method": "fp8", "weight_block_size": [128, 128]}
+    eight.write_text(json.dumps({**config(LLAMA), "quantization_config": section}))
+    assert main(["plan", "--model", model, str(eight), "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    sixteen, half = (rows[at]["weight_bytes"] for at in (0, 3))
+    assert sixteen == 16_060_522_496
+    # Embedding and lm_head stay at 16 bits: 2 * 128,256 * 4,096 of 8.03e9 parameters.
+    assert half == pytest.approx(8.03e9 + 1.05e9, rel=0.01)

@@ -31,6 +31,15 @@ def test_where_all_have_prices_the_cheapest_user_comes_first() -> None:
     assert rows[0].cost_per_user_hour == 2.7 / 54
 
 
+def test_what_has_a_price_comes_before_what_has_none() -> None:
+    h200 = gpus()["h200"]
+    free = Variant("h200", ask(gpu=h200, memory_bytes=h200.memory_bytes))
+    more = Variant("two", ask(ranks=Ranks(2)), price_per_hour=2.7)
+    rows = compare([free, Variant("h100", ask(), price_per_hour=2.7), more], overheads())
+    # Two hold 121 users for twice the price, one 54.
+    assert [row.label for row in rows] == ["two", "h100", "h200"]
+
+
 def test_what_cannot_be_split_is_a_row_with_its_reason() -> None:
     (row,) = compare([Variant("three", ask(ranks=Ranks(3)))], overheads())
     assert row.users == 0

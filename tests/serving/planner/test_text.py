@@ -85,3 +85,29 @@ def test_caches_tell_where_they_overtake() -> None:
     )
     assert "beyond its 131,072" in text
     assert "cannot hold" in text
+
+
+def test_a_table_says_whose_users_of_what_length_it_counts() -> None:
+    rows = compare(
+        [Variant("one", ask(users=20)), Variant("two", ask(users=20, ranks=Ranks(2)))], overheads()
+    )
+    head = compare_text(rows).splitlines()[0]
+    assert head == (
+        "meta-llama/Meta-Llama-3.1-8B: users of 8,192 tokens, 20 asked for; TPOT at batch 20 and 8,192 tokens"
+    )
+
+
+def test_caches_are_told_against_context() -> None:
+    text = caches_text(caches([(shape(), 2**34)], {"bf16": cache_of()}))
+    head, row = text.splitlines()[-2:]
+    assert head.split() == ["KV", "1,024", "4,096", "16,384", "65,536", "262,144", "1,048,576"]
+    # 131,072 bytes a token: an eighth of a GiB for 1,024.
+    assert row.split()[2:] == ["0.125", "0.500", "2.000", "8.000", "32.000", "128.000"]
+
+
+def test_batches_that_the_cache_does_not_hold_are_marked() -> None:
+    text = plan_text(plan(drafting=Drafting(tokens=4, alpha=0.7)), overheads(), [])
+    lines = {line.split()[1]: line for line in text.splitlines() if line.startswith("  batch")}
+    # 54 users of 8,192 tokens.
+    assert "more than the cache holds" not in lines["32"]
+    assert "more than the cache holds" in lines["128"]
