@@ -22,6 +22,7 @@ REQUEST_HEADERS = (
     "User-Agent",
 )
 ANSWER_HEADERS = ("Cache-Control", "Content-Encoding", "Content-Length", "Content-Type", "Retry-After")
+_BY_ENGINES_NAME = tuple((name, name.lower()) for name in ANSWER_HEADERS)
 SESSION = "X-Session-Id"
 """Read by routing, not passed on."""
 
@@ -34,5 +35,5 @@ def request_headers(client: Mapping[str, str], request_id: str) -> dict[str, str
 
 def answer_headers(engine: Mapping[str, str], request_id: str) -> dict[str, str]:
     """The headers sent to the client; the engine's names are in lower case."""
-    kept = {name: value for name in ANSWER_HEADERS if (value := engine.get(name.lower())) is not None}
+    kept = {name: engine[its] for name, its in _BY_ENGINES_NAME if its in engine}
     return {**kept, **own_headers(request_id)}

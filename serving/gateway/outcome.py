@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from serving.gateway.caller import ANONYMOUS, Caller
 
@@ -41,9 +41,11 @@ class Gaps:
         self.counts[bisect_left(self.bounds_ns, gap_ns)] += 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """One request as it went. A stamp is None where the request did not come that far."""
+class Outcome(NamedTuple):
+    """One request as it went. A stamp is None where the request did not come that far.
+
+    A tuple, for to build a frozen dataclass of so many fields costs more than to route the request.
+    """
 
     request_id: str
     path: str
@@ -53,17 +55,17 @@ class Outcome:
     """The status on the wire; None if the client left before one was sent."""
     revision: str | None
     backend: str | None
-    role: str | None = None
     streamed: bool
     accepted_ns: int
-    admitted_ns: int | None = None
-    """When its wait for admission was over; None: it did not wait."""
     upstream_sent_ns: int | None
     first_byte_ns: int | None
     last_byte_ns: int | None
     ended_ns: int
     bytes_in: int
     bytes_out: int
+    role: str | None = None
+    admitted_ns: int | None = None
+    """When its wait for admission was over; None: it did not wait."""
     tokens_in: int | None = None
     """As the engine counted them; None: its answer did not say."""
     tokens_out: int | None = None
@@ -98,6 +100,7 @@ class Exchange:
     upstream_sent_ns: int | None = None
     first_byte_ns: int | None = None
     last_byte_ns: int | None = None
+    ended_ns: int = 0
     bytes_in: int = 0
     bytes_out: int = 0
     tokens_in: int | None = None
@@ -129,9 +132,8 @@ class Exchange:
 
     def outcome(self, ended_ns: int) -> Outcome:
         """Freeze the notes."""
-        return Outcome(ended_ns=ended_ns, **dict(zip(_NOTES, _take_notes(self), strict=True)))
+        self.ended_ns = ended_ns
+        return Outcome._make(_notes_of(self))
 
 
-_ONLY_WHILE_IT_RUNS = ("body", "answer_headers", "engine_headers")
-_NOTES = tuple(note.name for note in fields(Exchange) if note.name not in _ONLY_WHILE_IT_RUNS)
-_take_notes = attrgetter(*_NOTES)
+_notes_of = attrgetter(*Outcome._fields)

@@ -23,7 +23,7 @@ from serving.gateway.failures import ErrorAnswer, Missed, nobody_ready, timed_ou
 from serving.gateway.headers import SESSION, answer_headers, request_headers
 from serving.gateway.limits import GatewayLimits
 from serving.gateway.outcome import Exchange, Gaps
-from serving.gateway.patience import Patience
+from serving.gateway.patience import Patience, Waits
 from serving.gateway.policies.policy import Ask
 from serving.gateway.relay import ClientGone, Relay
 from serving.gateway.retries import RetryBudget
@@ -54,8 +54,8 @@ class Proxy:
         self._limits = limits
         self._settings = settings or RoutingSettings()
         self._gap_bounds_ns = gap_bounds_ns
-        self._waiting: set[Patience] = set()
-        self._clock = asyncio.get_running_loop().time
+        self._waits = Waits(limits, asyncio.get_running_loop())
+        self._clock = self._waits.clock
         self._router = Router(state.backends, self._settings)
         self._budget = RetryBudget(self._settings.retry_ratio)
         elsewhere = self._settings.elsewhere
@@ -73,8 +73,7 @@ class Proxy:
 
     def end_all(self) -> None:
         """Let every request that still runs end now, with an error that says so."""
-        for patience in self._waiting:
-            patience.end_now()
+        self._waits.end_all()
 
     async def forward(self, request: web.BaseRequest, task: Task, exchange: Exchange) -> web.StreamResponse:
         """Answer `request` with what a backend answers to it.
@@ -86,8 +85,7 @@ class Proxy:
         patience: Patience | None = None
         try:
             async with asyncio.timeout(None) as timer:
-                patience = Patience(timer, self._limits, self._clock)
-                self._waiting.add(patience)
+                patience = self._waits.begin(timer)
                 return await self._carry(request, task, relay, patience)
         except TimeoutError as error:
             if relay.begun and patience and patience.wait == "next byte" and relay.client_stalled():
@@ -98,7 +96,7 @@ class Proxy:
             failure = upstream_failed(error, self._limits, begun=relay.begun)
         finally:
             if patience is not None:
-                self._waiting.discard(patience)
+                self._waits.end(patience)
         if not relay.begun:
             raise failure
         exchange.kind = failure.kind

@@ -28,6 +28,9 @@ class Guest:
     estimate: int = 0
 
 
+_ANYONE = Guest(ANONYMOUS)
+
+
 class Reception:
     """Lets callers in by their keys. Without keys everyone is let in, without limits.
 
@@ -46,7 +49,7 @@ class Reception:
     def recognise(self, authorization: str | None) -> Guest:
         """Whose key an Authorization header carries. Raises: Refused (401)."""
         if self._keys is None:
-            return Guest(ANONYMOUS)
+            return _ANYONE
         keys = self._keys()
         if keys is not self._known:
             self._known = keys

@@ -64,10 +64,6 @@ class Relay:
             raise ClientGone
         self._transport, self._answer, self._patience = transport, answer, patience
         self._chunked, keep = framing(self._request, status, headers)
-        self.exchange.status = status
-        response = self._response = Forwarded(status, keep_alive=keep)
-        # aiohttp must know that an answer has begun, or it would answer a broken next request in this one.
-        self._request.writer.output_size = 1
         # What of the body is here already leaves with the head, in one write.
         self._pending = [head_bytes(self._request, status, headers, chunked=self._chunked, keep_alive=keep)]
         answer.deliver_to(self)
@@ -76,6 +72,11 @@ class Relay:
             self._pending.append(_LAST_CHUNK)
         pending, self._pending = b"".join(self._pending), None
         transport.write(pending)
+        # Forwarded first; all else that has to be known by others comes after.
+        self.exchange.status = status
+        response = self._response = Forwarded(status, keep_alive=keep)
+        # aiohttp must know that an answer has begun, or it would answer a broken next request in this one.
+        self._request.writer.output_size = 1
         self._slow_down()
         try:
             if not whole:

@@ -58,11 +58,10 @@ class Router:
 
         A revision without a share serves nobody, unless it may step in and no other can. None: nobody can.
         """
-        revisions = {
-            r.name: r for r in self.backends.revisions() if r.weight > 0 and r.ready and r.name not in without
-        }
-        if len(revisions) < 2:
-            return next(iter(revisions.values()), None) or self._stepping_in(without)
+        there = [r for r in self.backends.revisions() if r.weight > 0 and r.ready and r.name not in without]
+        if len(there) < 2:
+            return there[0] if there else self._stepping_in(without)
+        revisions = {revision.name: revision for revision in there}
         weights = {name: revision.weight for name, revision in revisions.items()}
         if (key := self._sticky(ask)) is not None:
             return revisions[by_key(weights, key)]

@@ -71,8 +71,6 @@ class Answer:
         """The head, once it came; else UpstreamFailed."""
         self.finished: asyncio.Future[None] = loop.create_future()
         """Done when the whole body was handed on; else UpstreamFailed."""
-        # Whoever gives up between the two leaves a failure that nobody reads.
-        self.finished.add_done_callback(self._ended)
         self._receiver: Receiver | None = None
         self._waiting: list[tuple[bool, bytes]] = []
         self._waiting_bytes = 0
@@ -98,6 +96,8 @@ class Answer:
 
     async def more(self) -> None:
         """Wait until more of the body came, or it ended, while no receiver has it."""
+        if self.finished.done():
+            return
         self._came = self._came if self._came and not self._came.done() else self._loop.create_future()
         await self._came
 
@@ -147,6 +147,7 @@ class Answer:
         self._over = True
         if not self.finished.done():
             self.finished.set_result(None)
+        self._wake()
 
     def failed(self, error: UpstreamFailed) -> None:
         """Called by the connection when there will be no more."""
@@ -156,10 +157,8 @@ class Answer:
             self.headed.exception()
         if not self.finished.done():
             self.finished.set_exception(error)
-
-    def _ended(self, finished: asyncio.Future[None]) -> None:
-        if not finished.cancelled():
-            finished.exception()
+            # Whoever gave up between the two leaves a failure that nobody reads.
+            self.finished.exception()
         self._wake()
 
     def _wake(self) -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import sys
 from collections.abc import Awaitable, Callable
 
 import pytest
+from aiohttp import web
 from fakes.raw_http import RawClient, ask, get
 from fakes.samples import total
 
+from serving.gateway.edge import EdgeServer
 from serving.gateway.limits import GatewayLimits
 from serving.gateway.server import Gateway
 
@@ -66,3 +70,20 @@ async def test_a_connection_serves_several_requests(gateway: Gateway) -> None:
         await client.send(get("/health/ready"))
         answer = await client.answer()
     assert answer.raw.count(b"HTTP/1.1 200 OK") == 3
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="there aiohttp's tasks begin at once")
+async def test_the_requests_of_a_connection_run_in_its_own_task() -> None:
+    tasks: list[asyncio.Task[None] | None] = []
+
+    async def handle(request: web.BaseRequest) -> web.StreamResponse:
+        tasks.append(asyncio.current_task())
+        return web.Response(text="ok")
+
+    edge = EdgeServer(handle, lambda status: web.Response(status=status), GatewayLimits())
+    server = await asyncio.get_running_loop().create_server(edge, "127.0.0.1", 0)
+    async with server, RawClient.connect(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}") as client:
+        await client.send(get("/a").replace(b"Connection: close\r\n", b"") + get("/b"))
+        await client.answer()
+    assert len(tasks) == 2
+    assert tasks[0] is tasks[1]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from fakes.samples import total
 
@@ -43,7 +41,7 @@ def test_an_outcome_is_counted_and_timed_once() -> None:
 
 def test_a_request_without_an_answer_has_no_first_byte() -> None:
     metrics = GatewayMetrics(GatewayState("demo"))
-    metrics.observe(replace(OUTCOME, kind="client_gone", status=None, first_byte_ns=None, revision=None))
+    metrics.observe(OUTCOME._replace(kind="client_gone", status=None, first_byte_ns=None, revision=None))
     labels = {"path": "/v1/completions", "outcome": "client_gone", "code": "none", "revision": "none"}
     assert value(metrics, "teapot_gateway_requests_total", **labels) == 1
     assert value(metrics, "teapot_gateway_time_to_first_byte_seconds_count") is None
@@ -90,7 +88,7 @@ def test_an_answer_is_measured_by_tokens_pieces_and_where_it_came_from() -> None
     for gap_ms in (60, 70, 240):
         gaps.add(gap_ms * 1_000_000)
     metrics.observe(
-        replace(OUTCOME, role="decode", tokens_in=12, tokens_out=11, gaps=gaps, admitted_ns=10_000_500_000)
+        OUTCOME._replace(role="decode", tokens_in=12, tokens_out=11, gaps=gaps, admitted_ns=10_000_500_000)
     )
     where = {"revision": "main", "role": "decode", "backend": "http://127.0.0.1:9", "traffic": "client"}
     # 370 ms between first and last piece, 10 tokens after the first.
@@ -108,7 +106,7 @@ def test_an_answer_is_measured_by_tokens_pieces_and_where_it_came_from() -> None
 def test_failed_tries_fallbacks_and_kept_connections_are_counted_where_they_happened() -> None:
     metrics = GatewayMetrics(GatewayState("demo"))
     metrics.observe(
-        replace(OUTCOME, missed=(("canary", "any", "http://x"),), fallback="prefill_failed", reused=True,
+        OUTCOME._replace(missed=(("canary", "any", "http://x"),), fallback="prefill_failed", reused=True,
                 prefill_s=0.25)
     )  # fmt: skip
     assert value(metrics, "teapot_gateway_failed_tries_total", revision="canary", backend="http://x") == 1

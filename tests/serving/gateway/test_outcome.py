@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import FrozenInstanceError, asdict
+from dataclasses import fields
 
 import pytest
 
@@ -12,10 +12,10 @@ def test_an_outcome_holds_every_note_and_its_end() -> None:
         request_id="r", path="/p", accepted_ns=1, kind="ok", status=200, revision="main", backend="b",
         streamed=True, upstream_sent_ns=2, first_byte_ns=3, last_byte_ns=4, bytes_in=5, bytes_out=6,
     )  # fmt: skip
-    notes = asdict(exchange)
+    notes = {note.name: getattr(exchange, note.name) for note in fields(exchange)}
     for passing in ("body", "answer_headers", "engine_headers"):
         del notes[passing]  # What a client asked is not kept.
-    assert asdict(exchange.outcome(7)) == {**notes, "ended_ns": 7}
+    assert exchange.outcome(7)._asdict() == {**notes, "ended_ns": 7}
 
 
 def test_a_request_nobody_spoke_for_was_our_fault() -> None:
@@ -23,7 +23,7 @@ def test_a_request_nobody_spoke_for_was_our_fault() -> None:
 
 
 def test_an_outcome_cannot_be_changed() -> None:
-    with pytest.raises(FrozenInstanceError):
+    with pytest.raises(AttributeError):
         Exchange("r", "/p", 1).outcome(2).status = 200  # type: ignore[misc]
 
 

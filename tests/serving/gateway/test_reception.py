@@ -17,7 +17,7 @@ ALICE = KeyEntry("alice", digest_of("a" * 20), requests_per_minute=2, tokens_per
 
 def outcome(**changes: object) -> Outcome:
     ended = Exchange("r", "/p", accepted_ns=0, kind="ok", status=200).outcome(1)
-    return replace(ended, **changes)  # type: ignore[arg-type]
+    return ended._replace(**changes)  # type: ignore[arg-type]
 
 
 def reception(*entries: KeyEntry, share: float = 1.0) -> Reception:
