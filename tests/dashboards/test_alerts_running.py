@@ -4,50 +4,20 @@ from __future__ import annotations
 
 import json
 import re
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import yaml
 from fakes.promtool import ALERTS
-from fakes.quick_rules import quick_rules
-from fakes.running_prometheus import ActiveAlert, RunningPrometheus, needs_prometheus, running_prometheus
+from fakes.quick_rules import quick_config
+from fakes.running_prometheus import RunningPrometheus, Watch, needs_prometheus, running_prometheus
 from fakes.stepping_pages import SteppingPages
 from fakes.troubled_deployments import NOTHING_WATCHED, TROUBLES, pages, targets
 
 from dashboards.query import Prometheus
 
 pytestmark = [pytest.mark.slow, needs_prometheus, pytest.mark.timeout(400)]
-DIVISOR = 150
-"""A minute is 0.4 s."""
-STEP = "200ms"
-"""Between scrapes, and between evaluations: four within the shortest window, of two minutes."""
 RUNBOOK = Path(__file__).parents[2] / "docs" / "alerts.md"
-
-
-class Watch:
-    """What Prometheus said of alerts so far."""
-
-    def __init__(self, prometheus: RunningPrometheus) -> None:
-        self._prometheus = prometheus
-        self.fired: dict[frozenset[tuple[str, str]], ActiveAlert] = {}
-        self.active: list[ActiveAlert] = []
-
-    def until(self, done: Callable[[], bool]) -> None:
-        """Look on until something is so. A busy machine may take long."""
-        deadline = time.monotonic() + 90
-        while True:
-            self.active = self._prometheus.alerts()
-            for alert in self.active:
-                if alert.state == "firing":
-                    self.fired.setdefault(alert.labels, alert)
-            if done():
-                return
-            if time.monotonic() > deadline:
-                shown = "\n".join(f"{a.state} {sorted(a.labels)}" for a in self.active)
-                pytest.fail(f"not in 90 s; active are:\n{shown}\n{self._prometheus.log.read_text()}")
-            time.sleep(0.1)
 
 
 @pytest.fixture(scope="module")
@@ -107,15 +77,11 @@ def test_the_troubles_are_of_every_alert_of_the_committed_file() -> None:
 
 def _config(folder: Path) -> str:
     _tell(folder, None)
-    document = {
-        "global": {"scrape_interval": STEP, "scrape_timeout": STEP, "evaluation_interval": STEP},
-        "rule_files": [str(file) for file in quick_rules(folder, DIVISOR)],
-        "scrape_configs": [
-            {"job_name": job, "file_sd_configs": [{"files": [str(folder / f"{job}.json")]}]}
-            for job in ("gateway", "engine")
-        ],
-    }
-    return yaml.safe_dump(document)
+    jobs = [
+        {"job_name": job, "file_sd_configs": [{"files": [str(folder / f"{job}.json")]}]}
+        for job in ("gateway", "engine")
+    ]
+    return quick_config(folder, jobs)
 
 
 def _tell(folder: Path, address: str | None, without: str = "") -> None:

@@ -2,60 +2,32 @@
 
 from __future__ import annotations
 
-import shutil
-import socket
-import subprocess
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
+from fakes.running_prometheus import needs_prometheus, running_prometheus
 
 from dashboards.query import Prometheus, QueryRefused
-from serving.errors import Failed
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(shutil.which("prometheus") is None, reason="the program prometheus is not installed"),
-]
+pytestmark = [pytest.mark.slow, needs_prometheus]
 CONFIG = """
-global: {{scrape_interval: 200ms}}
+global: {scrape_interval: 200ms}
 scrape_configs:
   - job_name: prometheus
-    static_configs: [{{targets: ['{address}'], labels: {{deployment: itself}}}}]
+    static_configs: [{targets: ['{address}'], labels: {deployment: itself}}]
 """
 
 
 @pytest.fixture(scope="module")
 def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
-    folder: Path = tmp_path_factory.mktemp("prometheus")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
-    (folder / "prometheus.yml").write_text(CONFIG.format(address=address))
-    words = [f"--config.file={folder / 'prometheus.yml'}", f"--storage.tsdb.path={folder / 'data'}"]
-    with (folder / "log").open("w") as log:
-        process = subprocess.Popen(
-            ["prometheus", *words, f"--web.listen-address={address}"], stdout=log, stderr=log
-        )
-        try:
-            asked = Prometheus(f"http://{address}")
-            _wait_for(asked, folder / "log")
-            yield asked
-        finally:
-            process.terminate()
-            process.wait(30)
-
-
-def _wait_for(asked: Prometheus, log: Path) -> None:
-    for _ in range(300):
-        try:
-            if len(asked.query("count_over_time(up[1m]) > 3")) == 1:
-                return
-        except Failed:
-            pass
-        time.sleep(0.1)
-    pytest.fail(f"it did not scrape itself:\n{log.read_text()}")
+    with running_prometheus(tmp_path_factory.mktemp("prometheus"), CONFIG) as running:
+        asked = Prometheus(running.url)
+        until = time.monotonic() + 30
+        while len(asked.query("count_over_time(up[1m]) > 3")) != 1:
+            assert time.monotonic() < until, running.log.read_text()
+            time.sleep(0.1)
+        yield asked
 
 
 def test_it_is_up_and_says_so(prometheus: Prometheus) -> None:

@@ -7,14 +7,29 @@ divides or counts keeps its meaning. Knows nothing about what the rules say.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 from fakes.promtool import ALERTS, RULES
 
+DIVISOR = 150
+"""A minute is 0.4 s."""
+STEP = "200ms"
+"""Between scrapes, and between evaluations: four within the shortest window, of two minutes."""
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
 _WINDOW = re.compile(r"\[(\d+)([smh])\]")
+
+
+def quick_config(folder: Path, scrape_configs: Sequence[Mapping[str, Any]]) -> str:
+    """A configuration of Prometheus with these jobs, and with the quick rules, written into a folder."""
+    document = {
+        "global": {"scrape_interval": STEP, "scrape_timeout": STEP, "evaluation_interval": STEP},
+        "rule_files": [str(file) for file in quick_rules(folder, DIVISOR)],
+        "scrape_configs": list(scrape_configs),
+    }
+    return yaml.safe_dump(document)
 
 
 def quick_rules(folder: Path, divisor: int) -> list[Path]:

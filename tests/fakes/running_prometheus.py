@@ -12,7 +12,7 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,6 +58,30 @@ class RunningPrometheus:
         except OSError:
             pass
         return False
+
+
+class Watch:
+    """What Prometheus said of alerts so far."""
+
+    def __init__(self, prometheus: RunningPrometheus) -> None:
+        self._prometheus = prometheus
+        self.fired: dict[frozenset[tuple[str, str]], ActiveAlert] = {}
+        self.active: list[ActiveAlert] = []
+
+    def until(self, done: Callable[[], bool]) -> None:
+        """Look on until something is so. A busy machine may take long."""
+        deadline = time.monotonic() + 90
+        while True:
+            self.active = self._prometheus.alerts()
+            for alert in self.active:
+                if alert.state == "firing":
+                    self.fired.setdefault(alert.labels, alert)
+            if done():
+                return
+            if time.monotonic() > deadline:
+                shown = "\n".join(f"{a.state} {sorted(a.labels)}" for a in self.active)
+                pytest.fail(f"not in 90 s; active are:\n{shown}\n{self._prometheus.log.read_text()}")
+            time.sleep(0.1)
 
 
 @contextmanager
