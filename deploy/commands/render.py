@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import get_args
@@ -73,10 +73,10 @@ def _image_prefix(text: str) -> str:
 def run(args: argparse.Namespace, console: Console) -> int:
     """Render, and write or compare."""
     given = Choices(args.gateway, args.gpus_per_node, args.platform_url, args.image_prefix)
-    rendered = render(args.target, args.file, args.overrides, given)
+    request, rendered = _rendered(args.target, args.file, args.overrides, given)
     found = {path: _read(args.out / path) for path in rendered.files}
     stale = [path for path, text in rendered.files.items() if found[path] != text]
-    left = _left_over(args, rendered)
+    left = _left_over(args, request.source, rendered)
     if args.check and left:
         raise Failed(
             f"{', '.join(left)}: of an earlier rendering, and no longer among the files",
@@ -88,15 +88,11 @@ def run(args: argparse.Namespace, console: Console) -> int:
             where=str(args.out),
             fix="run the same without --check, and commit what it writes",
         )
+    _refuse_others(args, request.source, {path: found[path] for path in stale})
     for path in stale:
         _write(args.out / path, rendered.files[path])
     for note in rendered.notes:
         console.say(f"not carried over: {note}")
-    overwritten = {path: source for path in stale if (source := _other_source(args, found[path]))}
-    for path, source in overwritten.items():
-        console.say(
-            f"overwritten: {args.out / path} was rendered from {source}; give each file its own --out"
-        )
     for path in left:
         console.say(f"left from an earlier rendering: {args.out / path}; remove it")
     console.document(
@@ -104,7 +100,6 @@ def run(args: argparse.Namespace, console: Console) -> int:
             "files": sorted(rendered.files),
             "written": stale,
             "left_over": left,
-            "overwritten": overwritten,
             "not_carried_over": rendered.notes,
         }
     )
@@ -116,6 +111,10 @@ def run(args: argparse.Namespace, console: Console) -> int:
 
 def render(target: str, file: str, overrides: Sequence[str] = (), choices: Choices = NONE) -> Rendered:
     """The files of a target. Raises: UsageError."""
+    return _rendered(target, file, overrides, choices)[1]
+
+
+def _rendered(target: str, file: str, overrides: Sequence[str], choices: Choices) -> tuple[Request, Rendered]:
     # Not for `--help`, which has to be quick.
     from serving.config.load import load_deployment
     from serving.facts.load import model_configs
@@ -132,7 +131,9 @@ def render(target: str, file: str, overrides: Sequence[str] = (), choices: Choic
     deployment, document = load_deployment(file, overrides)
     config = model_configs().get(deployment.model)
     model = model_facts(deployment.model, config) if config is not None else None
-    return found.render(Request(deployment, document, _named(Path(file)), model, choices))
+    source = f"{_named(Path(file))} ({deployment.name})"
+    request = Request(deployment, document, source, model, choices)
+    return request, found.render(request)
 
 
 def _named(file: Path) -> str:
@@ -142,27 +143,32 @@ def _named(file: Path) -> str:
     return "".join(letter if letter.isprintable() else "?" for letter in file.as_posix())
 
 
-def _left_over(args: argparse.Namespace, rendered: Rendered) -> list[str]:
+def _left_over(args: argparse.Namespace, source: str, rendered: Rendered) -> list[str]:
     """Files that this deployment file was once rendered to, by other choices, and is no more."""
     folders = sorted({(args.out / path).parent for path in rendered.files} - {args.out})
     found = (path for folder in folders if folder.is_dir() for path in sorted(folder.iterdir()))
     others = (path for path in found if path.relative_to(args.out).as_posix() not in rendered.files)
-    named = _named(Path(args.file))
     return [
         path.relative_to(args.out).as_posix()
         for path in others
-        if path.is_file() and _source(args.target, _read(path)) == named
+        if path.is_file() and _source(args.target, _read(path)) == source
     ]
 
 
-def _other_source(args: argparse.Namespace, text: str | None) -> str | None:
-    """The other deployment file that a text was rendered from, if it was."""
-    source = _source(args.target, text)
-    return None if source == _named(Path(args.file)) else source
+def _refuse_others(args: argparse.Namespace, source: str, found: Mapping[str, str | None]) -> None:
+    """Write over no rendering of another deployment: who applies the folder would lose that one."""
+    for path, text in found.items():
+        other = _source(args.target, text)
+        if other is not None and other != source:
+            raise Failed(
+                f"was rendered from {other}, and {source} would be written over it",
+                where=str(args.out / path),
+                fix="give each deployment its own --out, or remove what was rendered first",
+            )
 
 
 def _source(target: str, text: str | None) -> str | None:
-    """The deployment file that a text says in its first lines it was rendered from, for this target."""
+    """The file and deployment that a text says in its first lines it was rendered from, for this target."""
     made = re.compile(rf"# Rendered from (.+) by `teapot render {target}`")
     found = (made.match(line) for line in (text or "").splitlines()[:2])
     return next((match[1] for match in found if match), None)

@@ -46,7 +46,7 @@ class Request:
     document: Document
     """Tells where each value was said."""
     source: str
-    """The deployment file, as it is named in what is rendered."""
+    """The deployment file and the deployment's name, as what is rendered says where it is from."""
     model: ModelFacts | None = None
     """Of a model whose config is known here."""
     choices: Choices = NONE

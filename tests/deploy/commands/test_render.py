@@ -32,22 +32,26 @@ def test_files_are_written_once_and_then_left_alone(
 
 
 @pytest.mark.parametrize("target", ["compose", "kubernetes"])
-def test_a_rendering_of_another_file_is_not_overwritten_without_a_word(
+def test_a_rendering_of_another_deployment_is_not_written_over(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], target: str
 ) -> None:
     file, out = files(tmp_path)
-    other = tmp_path / "other.yaml"
+    words = ["render", target, "--out", out]
+    assert main([*words, file]) == 0
+    assert main([*words, file, "--set", "model=a/d"]) == 0
+    before = {path: path.read_text() for path in Path(out).rglob("*") if path.is_file()}
+    other, namesake = tmp_path / "other.yaml", tmp_path / "elsewhere" / "d.yaml"
     other.write_text(TEXT.replace("a/b", "a/c"))
-    assert main(["render", target, file, "--out", out]) == 0
-    assert main(["render", target, file, "--out", out, "--set", "model=a/d"]) == 0
-    assert "overwritten" not in capsys.readouterr().err
-    assert main(["render", target, str(other), "--out", out, "--json"]) == 0
-    told = capsys.readouterr()
-    lost = json.loads(told.out)["overwritten"]
-    assert set(lost) == set(json.loads(told.out)["written"])
-    assert set(lost.values()) == {"d.yaml"}
-    for path in lost:
-        assert f"{Path(out) / path} was rendered from d.yaml; give each file its own --out" in told.err
+    # As told from outside both folders, where their files are called the same.
+    namesake.parent.mkdir()
+    namesake.write_text(TEXT.replace("name: d", "name: e"))
+    for another, called in ((other, "other.yaml (d)"), (namesake, "d.yaml (e)")):
+        capsys.readouterr()
+        assert main([*words, str(another)]) == 1
+        told = capsys.readouterr().err
+        assert f"was rendered from d.yaml (d), and {called} would be written over it" in told
+        assert "give each deployment its own --out, or remove what was rendered first" in told
+    assert {path: path.read_text() for path in Path(out).rglob("*") if path.is_file()} == before
 
 
 def test_check_writes_nothing_and_fails_where_a_file_would_change(

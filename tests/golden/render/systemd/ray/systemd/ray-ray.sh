@@ -1,5 +1,5 @@
 #!/bin/sh
-# Rendered from ray.yaml by `teapot render systemd`; a change here is lost.
+# Rendered from ray.yaml (ray) by `teapot render systemd`; a change here is lost.
 #
 #   sh ray-ray.sh NUMBER
 #

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Rendered from two-machines.yaml by `teapot render systemd`; a change here is lost.
+# Rendered from two-machines.yaml (two) by `teapot render systemd`; a change here is lost.
 #
 #   sh two-node.sh RANK
 #
