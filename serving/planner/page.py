@@ -90,7 +90,9 @@ def _changes(plan: Plan, advice: Sequence[Advice], *, by_keys: bool) -> str:
 
 def _floors(advice: Advice) -> str:
     before, after = advice.decode_floor_before_s, advice.decode_floor_s
-    if not before or not after or abs(after / before - 1) < 0.001:
+    if not before or not after:
+        return "-"
+    if abs(after / before - 1) < 0.001:
         return "same"
     return f"{before * 1e3:.2f} -&gt; {after * 1e3:.2f} ms"
 

@@ -90,12 +90,6 @@ def test_no_more_devices_are_advised_than_there_are() -> None:
     assert {advice.devices for advice in advise(large, facts().choices, overheads())} > {1, 2}
 
 
-def test_a_shorter_limit_is_no_gain_where_all_fits_for_blocks_are_shared() -> None:
-    found = advise(plan(users=20), facts().choices, overheads())
-    assert found
-    assert not any("--max-model-len" in advice.flags for advice in found)
-
-
 def test_users_of_another_length_are_told_with_both_lengths() -> None:
     [shorter] = (
         advice
@@ -104,20 +98,6 @@ def test_users_of_another_length_are_told_with_both_lengths() -> None:
     )
     assert (shorter.users_before, shorter.user_tokens_before) == (0, 16384)
     assert (shorter.users, shorter.user_tokens) == (1, 7936)
-
-
-def test_requests_that_the_limit_refuses_are_given_room() -> None:
-    short = plan(max_model_len=2048, lengths=Lengths(3000, 500, 3500, 4000))
-    assert [limit.name for limit in short.limits if limit.blocks] == ["max_model_len"]
-    [room] = (a for a in advise(short, facts().choices, overheads()) if a.fits)
-    assert room.flags == "--max-model-len 4096"
-
-
-def test_the_split_of_experts_stays_where_devices_are_added() -> None:
-    experts = plan(shape("Qwen/Qwen3-30B-A3B"), ranks=Ranks(2, expert=True))
-    wider = [a for a in advise(experts, facts().choices, overheads()) if "parallel" in a.keys]
-    assert wider
-    assert all("expert: true" in advice.keys for advice in wider)
 
 
 def test_a_workload_does_not_hide_that_the_longest_context_keeps_the_engine_from_starting() -> None:
