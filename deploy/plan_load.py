@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
+from deploy.plan_calibration import figure
 from serving.errors import UsageError
 from serving.planner.ask import Ask, Lengths
 from serving.planner.figure import Figure
@@ -116,7 +117,7 @@ def measured(path: str) -> dict[str, Figure]:
     summary = RunFolder(Path(path)).summary()
     found = {}
     for name, key in (("tpot_measured_s", "tpot_s"), ("ttft_measured_s", "ttft_s")):
-        value = (summary.get(key) or {}).get("p50")
+        value = figure(summary, key, "p50", run=path)
         found[name] = Figure(value, "s", "measured", f"{path}: p50")
     return found
 

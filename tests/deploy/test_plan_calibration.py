@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ import pytest
 from fakes.planning import ask
 
 from deploy.plan_calibration import calibrate, decoding_at_once
+from loadgen.run_folder import Manifest
+from serving.errors import UsageError
 from serving.planner.ask import Lengths
 
 # 8 requests a second that decode for 4 s each: 32 at once.
@@ -26,6 +29,53 @@ ASK = ask(lengths=Lengths(1792, 512, 2304, 2304))
 def run(folder: Path, **changed: Any) -> str:
     (folder / "summary.json").write_text(json.dumps(SUMMARY | changed))
     return str(folder)
+
+
+@pytest.mark.parametrize(
+    ("changed", "key"),
+    [
+        ({"tpot_s": {"p50": "x"}}, "tpot_s.p50"),
+        ({"tpot_s": {"p50": -1}}, "tpot_s.p50"),
+        ({"tpot_s": {"p50": float("nan")}}, "tpot_s.p50"),
+        ({"e2e_s": [1]}, "e2e_s.mean"),
+        ({"requests_per_s": True}, "rate.mean"),
+    ],
+)
+def test_what_is_no_time_is_an_error_with_file_and_key(
+    tmp_path: Path, changed: dict[str, Any], key: str
+) -> None:
+    with pytest.raises(UsageError, match=rf"summary\.json: {key}: is .*, not a number from 0"):
+        calibrate(ASK, run(tmp_path, **changed))
+
+
+def test_a_run_of_another_model_or_kind_of_device_is_noted(tmp_path: Path) -> None:
+    manifest = Manifest(
+        name="r",
+        started="",
+        workload={},
+        fingerprint="f",
+        seed=1,
+        salt="s",
+        target="t",
+        model=ASK.shape.name,
+        metrics_urls=(),
+        exact_prompts=True,
+        continuous_usage=True,
+        clock={},
+        versions={},
+        machine={},
+        cache_config={"block_size": "16"},
+    )
+
+    def notes(**changed: Any) -> list[str]:
+        (tmp_path / "manifest.json").write_text(json.dumps(asdict(replace(manifest, **changed))))
+        found = calibrate(ASK, run(tmp_path)).shape.notes
+        return [note.removeprefix(str(tmp_path)) for note in found if note not in ASK.shape.notes]
+
+    assert notes() == []
+    assert notes(model="other") == [" was of 'other': what is calibrated by it holds for that"]
+    [told] = notes(cache_config={"block_size": "128"})
+    assert told.startswith(" was on a CPU, by its blocks of 128 tokens")
 
 
 def test_requests_past_their_first_token_are_counted_by_littles_law() -> None:

@@ -110,6 +110,7 @@ def test_whatever_is_fitted_has_a_band_around_it_and_nothing_else_has() -> None:
     for name, figure in found.items():
         if figure.kind == "fitted":
             assert figure.low is not None, name
+            assert figure.value is not None, name
             assert figure.high is not None, name
             assert figure.low <= figure.value <= figure.high, name
         elif figure.kind != "default":
@@ -133,6 +134,7 @@ def test_the_ends_of_a_band_are_the_answers_at_the_ends_of_the_overheads() -> No
 def test_what_is_missing_has_a_band_too() -> None:
     missing = figures(plan(shape("meta-llama/Meta-Llama-3.1-70B")), overheads())["missing_bytes_per_rank"]
     assert missing.low is not None
+    assert missing.value is not None
     assert missing.high is not None
     assert missing.low < missing.value < missing.high
 
@@ -159,6 +161,7 @@ def test_a_given_cache_has_no_overheads_beside_it_which_is_not_none_of_them() ->
 
 def test_the_first_token_is_calibrated_as_decode_is_but_for_a_run_which_tells_its_own() -> None:
     floor = figures(plan(), overheads())["ttft_floor_s"].value
+    assert floor is not None
     default = figures(plan(), overheads())["ttft_calibrated_s"]
     assert (default.kind, default.low, default.high) == ("default", floor / 0.57, floor / 0.45)
     assert "taken for prompts too" in default.source
