@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, TypeVar
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from serving.facts.load import own_metrics
@@ -21,6 +20,7 @@ from serving.gateway.outcome import Outcome
 from serving.gateway.rollout_metrics import RolloutMetrics
 from serving.gateway.series import OFTEN_COUNTED, OFTEN_TIMED, Alike, Families, Series
 from serving.gateway.state import GatewayState
+from serving.gateway.tallies import Counts, Timings
 from serving.modes.mode import Verdict
 
 # From an error answered at once to the longest generation; dense where objectives for TTFT lie.
@@ -32,7 +32,6 @@ NONE = "none"
 """The code of a request whose client left before it was answered, and the revision, role and backend of one
 that was refused before it had any."""
 
-Kind = TypeVar("Kind", Counter, Histogram)
 _Where = tuple[str, str, str, str]
 """Revision, role, backend, traffic."""
 
@@ -51,20 +50,18 @@ class GatewayMetrics:
         self._bounds_s = bucket_bounds(self.objectives.bounds_s())
         self.gap_bounds_ns = tuple(round(bound * 1e9) for bound in self._bounds_s)
         """Where `Gaps` of this gateway's answers are to be divided."""
-        self._gaps: dict[_Where, tuple[list[int], list[float]]] = {}
-        self._children: dict[tuple[object, ...], Any] = {}
         self.registry.register(_Now(state, self))
         self.registry.register(RolloutMetrics(state))
         self._series: dict[Alike, Series] = {}
         self._families = Families(
-            {key: self._counter(key) for key in OFTEN_COUNTED},
-            {key: self._histogram(key) for key in OFTEN_TIMED},
+            {key: self._counts(key) for key in OFTEN_COUNTED},
+            {key: self._timings(key) for key in OFTEN_TIMED},
         )
-        self._judged = self._counter("slo_requests")
-        self._failed = self._counter("gateway_failed_tries")
-        self._fallbacks = self._counter("gateway_fallbacks")
-        self._lent = self._counter("gateway_lent")
-        self._prefill = self._histogram("gateway_prefill_leg")
+        self._judged = self._counts("slo_requests")
+        self._failed = self._counts("gateway_failed_tries")
+        self._fallbacks = self._counts("gateway_fallbacks")
+        self._lent = self._counts("gateway_lent")
+        self._prefill = self._timings("gateway_prefill_leg")
 
     def observe(self, outcome: Outcome) -> None:
         """Count a request that has ended."""
@@ -81,12 +78,12 @@ class GatewayMetrics:
             series.queue.observe((outcome.admitted_ns - accepted_ns) / 1e9)
         if outcome.first_byte_ns is not None:
             series.first_byte.observe((outcome.first_byte_ns - accepted_ns) / 1e9)
-            self._observe_pieces(outcome, series, where)
+            self._observe_pieces(outcome, series)
         if outcome.reused is not None:
             (series.reused if outcome.reused else series.connected).inc()
         self._observe_ways(outcome, where)
         for slo, met in judged(outcome, self.objectives):
-            self._child(self._judged, slo, "true" if met else "false", *where[:3]).inc()
+            self._judged.at(slo, "true" if met else "false", *where[:3]).inc()
 
     def exposition(self) -> bytes:
         """All metrics in Prometheus' text format."""
@@ -100,22 +97,9 @@ class GatewayMetrics:
         for place in places:
             for slo in self.objectives.targets():
                 for met in ("true", "false"):
-                    self._child(self._judged, slo, met, *place)
+                    self._judged.at(slo, met, *place)
 
-    def gaps(self) -> HistogramMetricFamily:
-        """The gaps between pieces, which are counted as they come and not one by one here."""
-        row = own_metrics()["gateway_inter_chunk"]
-        family = HistogramMetricFamily(row.name, row.help, labels=row.labels)
-        bounds = [*(str(float(bound)) for bound in self._bounds_s), "+Inf"]
-        for where, (counts, (total_s,)) in list(self._gaps.items()):
-            so_far, buckets = 0, []
-            for bound, count in zip(bounds, counts, strict=True):
-                so_far += count
-                buckets.append((bound, so_far))
-            family.add_metric(where, buckets, total_s)
-        return family
-
-    def _observe_pieces(self, outcome: Outcome, series: Series, where: _Where) -> None:
+    def _observe_pieces(self, outcome: Outcome, series: Series) -> None:
         if outcome.first_byte_ns is None or outcome.last_byte_ns is None:
             return
         between_s = (outcome.last_byte_ns - outcome.first_byte_ns) / 1e9
@@ -126,37 +110,27 @@ class GatewayMetrics:
             if outcome.streamed and outcome.tokens_out > 1:
                 series.tpot.observe(between_s / (outcome.tokens_out - 1))
         if outcome.streamed and outcome.gaps is not None:
-            fresh = ([0] * (len(self._bounds_s) + 1), [0.0])
-            counts, total_s = self._gaps.setdefault(where, fresh)
-            for index, count in enumerate(outcome.gaps.counts):
-                counts[index] += count
-            total_s[0] += between_s
+            series.gaps.add(outcome.gaps.counts, between_s)
 
     def _observe_ways(self, outcome: Outcome, where: _Where) -> None:
         for missed in outcome.missed:
-            self._failed.labels(*missed).inc()
+            self._failed.at(*missed).inc()
         if outcome.fallback is not None:
-            self._fallbacks.labels(outcome.fallback, where[0]).inc()
+            self._fallbacks.at(outcome.fallback, where[0]).inc()
         if outcome.lent:
-            self._lent.labels(where[0]).inc()
+            self._lent.at(where[0]).inc()
         if outcome.prefill_s is not None:
-            self._prefill.labels(where[0]).observe(outcome.prefill_s)
+            self._prefill.at(where[0]).observe(outcome.prefill_s)
 
-    def _child(self, metric: Kind, *labels: str) -> Kind:
-        """The series with these labels; finding it anew each time would cost more than counting."""
-        place = (id(metric), *labels)
-        found = self._children.get(place)
-        if found is None:
-            found = self._children[place] = metric.labels(*labels)
-        return found
+    def _counts(self, key: str) -> Counts:
+        counts = Counts(own_metrics()[key])
+        self.registry.register(counts)
+        return counts
 
-    def _counter(self, key: str) -> Counter:
-        row = own_metrics()[key]
-        return Counter(row.name, row.help, row.labels, registry=self.registry)
-
-    def _histogram(self, key: str) -> Histogram:
-        row = own_metrics()[key]
-        return Histogram(row.name, row.help, row.labels, registry=self.registry, buckets=self._bounds_s)
+    def _timings(self, key: str) -> Timings:
+        timings = Timings(own_metrics()[key], self._bounds_s)
+        self.registry.register(timings)
+        return timings
 
 
 class _Now(Collector):
@@ -183,7 +157,6 @@ class _Now(Collector):
         yield _gauge("slo_target", [((slo,), share) for slo, share in objectives.targets().items()])
         yield _gauge("mode_in_effect", _modes(self._state.judged()))
         yield _gauge("build", [((_version(),), 1)])
-        yield self._metrics.gaps()
 
 
 def _modes(verdicts: Iterable[Verdict]) -> Iterable[tuple[tuple[str], float]]:
