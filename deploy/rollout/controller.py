@@ -16,13 +16,26 @@ from deploy.rollout.client import Admin, Away, Declined
 from deploy.rollout.doing import do
 from deploy.rollout.entries import moved, noted
 from deploy.rollout.journal import DiskFull, Journal
-from deploy.rollout.machine import WATCHED, Action, EventName, Refused, State, actions, advance, due
+from deploy.rollout.jumps import Jumps
+from deploy.rollout.machine import (
+    WATCHED,
+    Action,
+    EventName,
+    Refused,
+    State,
+    actions,
+    advance,
+    begun_anew,
+    due,
+)
+from deploy.rollout.patience import Patience
 from deploy.rollout.plan import Plan
 from deploy.rollout.seen import Seen, event_of, lost, read, shares
+from deploy.rollout.sight import Sight
 from deploy.rollout.sources import Source, source
 from deploy.rollout.warming import Event, Hands, Warming
 from deploy.rollout.watch import Looked, Watch
-from serving.errors import EXIT_FAILED, EXIT_INVALID_MEASUREMENT, EXIT_OK, Failed, TeapotError
+from serving.errors import EXIT_FAILED, EXIT_INVALID_MEASUREMENT, EXIT_OK, TeapotError
 
 TICK_S = 1.0
 TELL_EVERY_S = 5.0
@@ -57,26 +70,27 @@ class Controller:
     asked: Callable[[], EventName | None] = lambda: None
     """What a person has asked for since it was asked last."""
     clock: Callable[[], float] = time.time
+    steady: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
     tick_s: float = TICK_S
     sources: Callable[[Seen, Admin, Plan], Source] = source
     patience_s: float = PATIENCE_S
     _todo: list[Action] = field(default_factory=list)
-    _source: Source | None = None
-    _judged_at: str | None = None
-    """Which Prometheus that is. One that is gone is waited for, also at another address."""
-    _blind: bool = False
     _lost: bool = False
     """It was said that there is nothing to go back to."""
     _pending: Event | None = None
     """What has happened and could not be written down yet."""
     _bad: bool = False
     """That is a way back."""
-    _trouble: str = ""
-    """What was said last of what does not work at the moment."""
-    _since_s: float | None = None
-    """When that began."""
-    _told_s: float = 0.0
+    _told_s: float | None = None
+    _sight: Sight = field(init=False)
+    _jumps: Jumps = field(init=False)
+    _patience: Patience = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._sight = Sight(self.plan, self.admin, self.journal, self.talk.say, self.clock, self.sources)
+        self._jumps = Jumps(self.clock, self.steady)
+        self._patience = Patience(self.talk.say, self.steady, self.patience_s)
 
     def run(self) -> int:
         """Go on until it is over, or asks a person; returns the exit code. Raises: Failed."""
@@ -96,19 +110,32 @@ class Controller:
         seen: Seen | None = None
         try:
             seen = self._read()
-            event = self._person() or self._act(seen) or self._pending
+            self._mind_clock()
+            event = self._person() or self._pending or self._act(seen)
             if event is None:
                 event = self._look(seen)
                 if event is None or event[0] == "inconclusive":
                     event = self._timer() or event
             if event is not None:
                 self._move(*event)
-            self._trouble, self._since_s = "", None
+            self._patience.over()
             self._tell_sometimes()
         except (Away, Declined, DiskFull) as error:
             if isinstance(error, DiskFull) and seen is not None:
                 self._keep_safe(seen)
-            self._stuck(error)
+                self._tell_sometimes()
+            self._patience.bear(error)
+
+    def _mind_clock(self) -> None:
+        """Where the clock was set, let timers and the window begin anew: they are times of another clock."""
+        jump_s = self._jumps.jump_s(self.state.since_s)
+        if jump_s is None:
+            return
+        state = begun_anew(self.state, self.plan, at_s=self.clock())
+        self.journal.append(moved(state, "clock"))
+        self._jumps.forget()
+        self.state = state
+        self.talk.say(f"the clock was set by {jump_s:+.0f} s: what is timed begins anew")
 
     def _read(self) -> Seen:
         seen = read(self.admin.status())
@@ -170,7 +197,7 @@ class Controller:
         if (event := warming.event(seen)) is not None:
             return event
         if seen.row(self.plan.baseline) is not None:
-            self._seeing(lambda source: self.watch.begin(source, seen, self.clock()), seen)
+            self._sight.look(lambda source: self.watch.begin(source, seen, self.clock()), seen)
         return event_of(self.state, self.plan, self._read()) or ("warmed", "")
 
     def _look(self, seen: Seen) -> Event | None:
@@ -179,12 +206,12 @@ class Controller:
         self._note_lost(seen)
         now_s = self.clock()
         found: list[Looked | None] = []
-        before = self._blind
-        event = self._seeing(
+        before = self._sight.blind
+        why = self._sight.look(
             lambda source: found.append(self.watch.look(self.state, source, seen, now_s)), seen
         )
-        if event is not None:
-            return None if before else event
+        if why is not None:
+            return None if before else ("blind", why)
         if before:
             return "sighted", ""
         looked = found[0] if found else None
@@ -194,10 +221,10 @@ class Controller:
         """Say once, where the new one has all requests anyway, that there is no way back any more."""
         why = lost(self.plan, seen)
         if why is not None and not self._lost and not self.watch.unopposed:
-            self._lost = True
             text = f"{why}: there is nothing to go back to any more"
-            self.talk.say(text)
             self.journal.append(noted(text, at_s=self.clock()))
+            self._lost = True
+            self.talk.say(text)
 
     def _decided(self, looked: Looked, seen: Seen) -> Event | None:
         verdict, why = looked.judgement.verdict, "; ".join(looked.judgement.reasons())
@@ -205,26 +232,6 @@ class Controller:
             return ("inconclusive", why) if looked.decisive else None
         self.talk.verdict(f"{self.plan.canary}: {verdict}{': ' + why if why else ''}")
         return ("passed" if verdict == "PASS" else "failed"), why
-
-    def _seeing(self, read_it: Callable[[Source], None], seen: Seen) -> Event | None:
-        """Do something with the evidence; an event where nobody has any."""
-        moved_to = seen.prometheus is not None and seen.prometheus != self._judged_at
-        if self._source is None or (self._judged_at is not None and moved_to):
-            self._source, self._judged_at = self.sources(seen, self.admin, self.plan), seen.prometheus
-            self.talk.say(f"judged by {self._source.name}")
-        try:
-            read_it(self._source)
-        except DiskFull:
-            raise
-        except Failed as error:
-            why = f"nobody tells the numbers, so it holds: {error}"
-            if not self._blind:
-                self.talk.say(why)
-                self.journal.append(noted(why, at_s=self.clock()))
-            self._blind = True
-            return "blind", why
-        self._blind = False
-        return None
 
     def _person(self) -> Event | None:
         event = self.asked()
@@ -248,7 +255,9 @@ class Controller:
             return
         if following == self.state:
             return
-        self._pending, self._bad = (event, why), following.name == "rolling_back"
+        # A pass that could not be kept is not to be taken later, when nobody has looked since.
+        self._pending = None if event in ("passed", "inconclusive") else (event, why)
+        self._bad = following.name == "rolling_back"
         self.journal.append(moved(following, event))
         self._pending, self._bad = None, False
         self.watch.unopposed |= event == "lost"
@@ -272,26 +281,15 @@ class Controller:
             except (Away, Declined) as error:
                 self.talk.say(str(error))
 
-    def _stuck(self, error: Failed) -> None:
-        """Hold, and say why once; give up after a while, since a person has to look."""
-        now_s = self.clock()
-        if self._since_s is None:
-            self._since_s = now_s
-        if str(error) != self._trouble:
-            self._trouble = str(error)
-            self.talk.say(f"holding: {error}")
-        if now_s - self._since_s >= self.patience_s:
-            raise error
-
     def _tell_sometimes(self) -> None:
         now_s = self.clock()
         self.talk.progress(telling.progress(self.state, self.plan, self.watch, now_s))
-        if now_s - self._told_s >= TELL_EVERY_S:
+        if self._told_s is None or self.steady() - self._told_s >= TELL_EVERY_S:
             self._tell()
 
     def _tell(self) -> None:
-        now_s = self._told_s = self.clock()
+        self._told_s = self.steady()
         try:
-            self.admin.tell(telling.document(self.state, self.plan, self.watch, now_s))
+            self.admin.tell(telling.document(self.state, self.plan, self.watch, self.clock()))
         except (Away, Declined):
             return  # Only for show; that nobody answers is seen at the next look.

@@ -10,8 +10,10 @@ import errno
 import fcntl
 import json
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +21,15 @@ from serving.errors import Failed
 
 JOURNAL = "journal.jsonl"
 LOCK = "lock"
+_STAMP = "%Y%m%d-%H%M%S"
+_NAME = re.compile(r"\d{8}-\d{6}-")
+"""Others are no rollouts, such as one that was moved aside."""
 _SEE = "see to the disk, and to who may write there"
 Line = Mapping[str, Any]
 
 
 class DiskFull(Failed):
-    """A line could not be kept, so what it announces must not be done."""
+    """A line could not be kept, most likely for a full disk, so what it announces must not be done."""
 
 
 class Busy(Failed):
@@ -87,13 +92,13 @@ class Journal:
             text = text[self._write(file, text) :]
         self._sync(file)
 
-    def _full(self, error: OSError) -> Failed:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-            return Failed(f"cannot write: {error.strerror}", where=str(self.path), fix=_SEE)
+    def _full(self, error: OSError) -> DiskFull:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        why = "the disk is full" if full else f"nothing can be written ({error.strerror})"
         return DiskFull(
-            "the disk is full, so the next step cannot be kept and is not taken",
+            f"{why}, so the next step cannot be kept and is not taken",
             where=str(self.path),
-            fix="free some space; the rollout stays where it is and tries again",
+            fix=f"{'free some space' if full else _SEE}; the rollout stays where it is and tries again",
         )
 
     def _parsed(self, line: bytes, number: int) -> Line:
@@ -145,10 +150,24 @@ def folder_of(home: Path, deployment: str) -> Path:
     return home / "state" / "rollouts" / deployment
 
 
-def latest(folder: Path) -> Path | None:
-    """The newest rollout's own folder; None: there never was one. Names begin with the time."""
-    found = sorted(path.parent for path in folder.glob(f"*/{JOURNAL}"))
-    return found[-1] if found else None
+def newest_first(folder: Path) -> list[Path]:
+    """The folders of all rollouts of a deployment. Their names begin with the time (`next_folder`)."""
+    found = (path.parent for path in folder.glob(f"*/{JOURNAL}"))
+    return sorted((path for path in found if _NAME.match(path.name)), reverse=True)
+
+
+def next_folder(folder: Path, canary: str, now_s: float) -> Path:
+    """A folder for a new rollout, newer than all, also where the clock was set back since the last."""
+    stamp = _stamp(now_s)
+    for last in newest_first(folder)[:1]:
+        with suppress(ValueError):
+            began = datetime.strptime(last.name[: len(stamp)], _STAMP).replace(tzinfo=UTC)
+            stamp = max(stamp, _stamp(began.timestamp() + 1))
+    return folder / f"{stamp}-{canary}"
+
+
+def _stamp(at_s: float) -> str:
+    return datetime.fromtimestamp(at_s, UTC).strftime(_STAMP)
 
 
 def _end_of_lines(file: int) -> int:

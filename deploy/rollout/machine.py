@@ -152,6 +152,11 @@ def advance(state: State, event: EventName, plan: Plan, *, at_s: float, why: str
     return moved
 
 
+def begun_anew(state: State, plan: Plan, *, at_s: float) -> State:
+    """The same state with its timers and its step's window from now on: the clock is another."""
+    return replace(state, since_s=at_s, window_s=None if state.window_s is None else at_s + plan.settle_s)
+
+
 def actions(state: State, plan: Plan) -> tuple[Action, ...]:
     """What has to be done in this state, in this order; each may have been done already."""
     if state.name == "moving":

@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 from deploy.marking import Marking, marking
@@ -21,7 +20,7 @@ from deploy.rollout.controller import Controller, Talk
 from deploy.rollout.doing import unavailable_s
 from deploy.rollout.entries import Replayed, begun, replay
 from deploy.rollout.hands import RealHands
-from deploy.rollout.journal import JOURNAL, Journal, folder_of, latest
+from deploy.rollout.journal import JOURNAL, Journal, folder_of, newest_first, next_folder
 from deploy.rollout.machine import OVER, State
 from deploy.rollout.plan import Plan, plan_of
 from deploy.rollout.seen import baseline_of, read
@@ -61,12 +60,13 @@ def rollouts_of(deployment: str) -> Path:
 
 def last(folder: Path) -> Session | None:
     """The newest rollout in a deployment's folder; None: there never was one."""
-    newest = latest(folder)
-    if newest is None:
-        return None
-    journal = Journal(newest / JOURNAL)
-    found = replay(journal.lines())
-    return None if found is None else Session(journal, found)
+    for newest in newest_first(folder):
+        journal = Journal(newest / JOURNAL)
+        found = replay(journal.lines())
+        # One without a whole line never began: its process ended, or the disk was full, before its first.
+        if found is not None:
+            return Session(journal, found)
+    return None
 
 
 def unfinished(folder: Path) -> Session:
@@ -101,8 +101,7 @@ def begin(path: Path, admin: Admin, name: str | None, console: Console) -> Sessi
         wait = format_duration(unavailable_s(plan, read(admin.status())))
         console.say(f"the old engines end first: nobody answers for about {wait}, as clients are told (503)")
     now_s = time.time()
-    stamp = datetime.fromtimestamp(now_s, UTC).strftime("%Y%m%d-%H%M%S")
-    journal = Journal(folder / f"{stamp}-{plan.canary}" / JOURNAL)
+    journal = Journal(next_folder(folder, plan.canary, now_s) / JOURNAL)
     journal.append(begun(plan, at_s=now_s))
     made = replay(journal.lines())
     assert made is not None  # Its first line was written just now.

@@ -46,7 +46,8 @@ class Watch:
     """The old revision was lost on the way: what it did at its end is nothing to be held against."""
     failing: bool = False
     """A look said FAIL and could not be kept."""
-    _windows: list[Window] = field(default_factory=list)
+    _windows: list[tuple[int | None, Window]] = field(default_factory=list)
+    """Each with the step that it is of; None: it was opened before the first."""
     _read_at: list[Window] = field(default_factory=list)
     """The readings of this window by this process."""
     _looked: list[tuple[float, bool]] = field(default_factory=list)
@@ -56,10 +57,12 @@ class Watch:
     def resumed(cls, plan: Plan, journal: Journal, lines: tuple[Mapping[str, Any], ...]) -> Watch:
         """The watch of a journal's lines."""
         watch = cls(plan, journal)
+        step: int | None = None
         for line in lines:
             if line["kind"] == "window":
-                watch._windows.append((Reading(**line["canary"]), Reading(**line["baseline"])))
+                watch._windows.append((step, (Reading(**line["canary"]), Reading(**line["baseline"]))))
             elif line["kind"] == "state":
+                step = line["state"]["step"]
                 watch.unopposed |= line["event"] == "lost"
             elif line["kind"] == "quality":
                 watch.quality = Quality(line["outcome"], tuple(line["reasons"]))
@@ -69,7 +72,7 @@ class Watch:
 
     def begin(self, source: Source, seen: Seen, now_s: float) -> None:
         """Note what both have counted before a request moves. Raises: Failed."""
-        self._open(source, seen, now_s)
+        self._open(None, source, seen, now_s)
 
     def compared(self, quality: Quality, now_s: float) -> None:
         """Keep what the comparison of answers said. Raises: Failed."""
@@ -81,10 +84,10 @@ class Watch:
         """The look that is due, judged and kept; None: none is due yet. Raises: Failed."""
         if state.window_s is None or now_s < state.window_s:
             return None
-        if not self._windows or self._windows[-1][0].at_s < state.window_s:
-            self._open(source, seen, now_s)
+        if not self._windows or not state.window_s <= self._windows[-1][1][0].at_s <= now_s:
+            self._open(state.step, source, seen, now_s)
             return None
-        mine = [row for row in self._looked if row[0] >= state.window_s]
+        mine = [row for row in self._looked if state.window_s <= row[0] <= now_s]
         last_s, decided = mine[-1][0] if mine else None, sum(row[1] for row in mine)
         due = next_look(state, self.plan, last_s=last_s, decided=decided, now_s=now_s)
         if due is None:
@@ -106,10 +109,10 @@ class Watch:
         self.looks[name] = self.looks.get(name, 0) + 1
         self._looked.append((at_s, decided))
 
-    def _open(self, source: Source, seen: Seen, now_s: float) -> None:
+    def _open(self, step: int | None, source: Source, seen: Seen, now_s: float) -> None:
         window = self._read(source, seen, now_s)
         self.journal.append(opened(*window))
-        self._windows.append(window)
+        self._windows.append((step, window))
         self._read_at = []
 
     def _read(self, source: Source, seen: Seen, now_s: float) -> Window:
@@ -118,17 +121,17 @@ class Watch:
 
     def _evidence(self, state: State, source: Source, seen: Seen, now_s: float) -> Evidence | None:
         """None: a counter began anew in the window, which therefore begins anew too."""
-        begin, end = self._windows[-1], self._read(source, seen, now_s)
+        begin, end = self._windows[-1][1], self._read(source, seen, now_s)
         memory = source.memory(begin[0].at_s, now_s)
         alone = self.plan.steps[state.step or 0].weight_ratio >= 1
         try:
             canary = side(begin[0], end[0])
-            baseline = self._before() if alone else side(begin[1], end[1])
+            baseline = self._before(state.step) if alone else side(begin[1], end[1])
             self._read_at.append(end)
             between = parts((begin, *self._read_at))
         except Broken as error:
             self.journal.append({"at": now_s, "kind": "note", "text": f"{error}; the window begins anew"})
-            self._open(source, seen, now_s)
+            self._open(state.step, source, seen, now_s)
             return None
         return Evidence(
             start_s=begin[0].at_s,
@@ -142,11 +145,16 @@ class Watch:
             quality=self.quality if self.plan.quality else None,
         )
 
-    def _before(self) -> Side | None:
-        """The baseline while it still had requests: from the window before to the beginning of this one."""
-        if len(self._windows) < 2 or self.plan.strategy == "replace" or self.unopposed:
+    def _before(self, step: int | None) -> Side | None:
+        """The baseline while it still had requests: in the last window of the step before this one."""
+        earlier = [window for at, window in self._windows if at != step]
+        if not earlier or self.plan.strategy == "replace" or self.unopposed:
             return None
-        return side(self._windows[-2][1], self._windows[-1][1])
+        first = next(window for at, window in self._windows if at == step)
+        try:
+            return side(earlier[-1][1], first[1])
+        except Broken:
+            return None  # It was started anew between them, so what it did is not known.
 
     def _health(self, end: Reading, seen: Seen, memory: Memory) -> Health:
         row = seen.row(self.plan.canary)

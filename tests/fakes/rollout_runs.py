@@ -101,6 +101,8 @@ class Run:
     plan: Plan = PLAN
     there: FakeDeployment = field(default_factory=FakeDeployment)
     clock: Clock = field(default_factory=Clock)
+    set_s: float = 0.0
+    """By how much somebody has set the clock."""
     hands: Hands = field(default_factory=Hands)
     watch: Verdicts = field(default_factory=Verdicts)
     asked: Callable[[], EventName | None] = lambda: None
@@ -118,8 +120,16 @@ class Run:
         return Controller(
             self.plan, found.state, journal, self.there, self.hands, self.watch,
             Talk(self.said.append, lambda text: None, self.verdicts.append), self.asked, self.clock,
-            self.clock.sleep, sources=lambda seen, admin, plan: Source(),
+            self.steady, self.clock.sleep, sources=lambda seen, admin, plan: Source(),
         )  # fmt: skip
+
+    def steady(self) -> float:
+        return self.clock() - self.set_s
+
+    def set_clock(self, by_s: float) -> None:
+        """As a person or NTP does; no time passes."""
+        self.clock.now_s += by_s
+        self.set_s += by_s
 
     def go(self) -> int:
         return self.controller().run()

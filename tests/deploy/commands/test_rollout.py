@@ -18,7 +18,7 @@ from fakes.rollouts import SECTION
 from deploy.cli import main
 from deploy.rollout.asking import waits
 from deploy.rollout.entries import begun, moved
-from deploy.rollout.journal import JOURNAL, LOCK, Journal, folder_of, latest, lock
+from deploy.rollout.journal import JOURNAL, LOCK, Journal, folder_of, lock, newest_first
 from deploy.rollout.machine import State
 from deploy.rollout.plan import Plan, Step
 
@@ -32,8 +32,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> EngineHome:
 
 
 def journal(home: EngineHome) -> Journal | None:
-    newest = latest(folder_of(home.root, "scripted"))
-    return None if newest is None else Journal(newest / JOURNAL)
+    newest = newest_first(folder_of(home.root, "scripted"))
+    return Journal(newest[0] / JOURNAL) if newest else None
 
 
 def states(home: EngineHome) -> list[str]:

@@ -340,3 +340,60 @@ def test_it_says_that_it_is_alive_and_where_it_is(run: Run) -> None:
     told = [row for row in run.there.told if row["state"] in ("baking", "holding")]
     assert len({row["told_s"] for row in told}) > 3
     assert (told[0]["step"], told[0]["steps"], told[0]["weight_ratio"]) == (1, 3, 0.1)
+
+
+def test_a_disk_that_stays_full_is_no_reason_to_stop_watching(run: Run) -> None:
+    # The line of the first step's end cannot be kept for twenty minutes, and meanwhile it goes bad.
+    run.write = full(1200, 5)
+    run.watch = verdicts("PASS", *["FAIL"] * 2000)
+    told: list[float] = []
+    run.clock.slept = lambda: told.append(len(run.there.told))
+    assert run.go() == 1
+    assert MOVES[1] not in run.there.calls
+    assert run.there.calls[-1] == "end new finish"
+    assert told[1000] > 200  # It says that it is alive, every five seconds.
+
+
+def test_a_pass_that_could_not_be_kept_is_not_taken_when_it_has_gone_bad_since(run: Run) -> None:
+    run.write = full(1, 5)
+    run.watch = verdicts("PASS", "FAIL")
+    assert run.go() == 1
+    assert MOVES[1] not in run.there.calls
+    assert run.why("rolling_back") == "errors: as told"
+
+
+def test_an_abort_that_could_not_be_kept_is_not_forgotten(run: Run) -> None:
+    run.write = full(20, 5)
+    run.watch = verdicts(*["INCONCLUSIVE"] * 200)
+    asked: list[EventName] = []
+    run.asked = lambda: asked.pop() if asked else None
+    run.clock.slept = at(run, "baking", lambda: asked.append("abort"))
+    assert run.go() == 1
+    assert run.why("rolling_back") == "asked for by a person"
+
+
+@pytest.mark.parametrize("by_s", [7200.0, -7200.0])
+@pytest.mark.parametrize("state", ["starting", "baking"])
+def test_a_clock_that_is_set_ends_no_wait_early_and_none_late(run: Run, state: str, by_s: float) -> None:
+    run.watch = verdicts(*["INCONCLUSIVE"] * 30)
+    run.clock.slept = at(run, state, lambda: run.set_clock(by_s))
+    began_s = run.steady()
+    assert run.go() == 0
+    # Thirty looks and some seconds; by the clock alone it would have been given up, or waited two hours.
+    assert run.steady() - began_s < 200
+    [row] = [row["state"] for row in Journal(run.path).lines() if row.get("event") == "clock"]
+    assert row["name"] == state
+    assert f"the clock was set by {by_s:+.0f} s: what is timed begins anew" in run.said
+
+
+def test_a_clock_that_was_set_back_while_nobody_watched_is_seen(run: Run) -> None:
+    run.watch = verdicts(*["INCONCLUSIVE"] * 200)
+    run.clock.slept = at(run, "baking", lambda: setattr(run.there, "away", True))
+    with pytest.raises(Away):
+        run.go()
+    run.there.away = False
+    run.set_clock(-7200.0)
+    run.watch = verdicts("INCONCLUSIVE")
+    began_s = run.steady()
+    assert run.go() == 0
+    assert run.steady() - began_s < 60

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.rollout.journal import Busy, DiskFull, Journal, folder_of, latest, lock
+from deploy.rollout.journal import Busy, DiskFull, Journal, folder_of, lock, newest_first, next_folder
 from serving.errors import Failed
 
 
@@ -108,9 +108,9 @@ def test_another_trouble_with_the_disk_is_said_as_what_it_is(tmp_path: Path) -> 
     def broken(_: int, __: bytes) -> int:
         raise OSError(errno.EIO, "Input/output error")
 
-    with pytest.raises(Failed, match="cannot write: Input/output error") as failed:
+    with pytest.raises(DiskFull, match=r"nothing can be written \(Input/output error\)") as failed:
         Journal(tmp_path / "j", write=broken).append({"a": 1})
-    assert not isinstance(failed.value, DiskFull)
+    assert "free some space" not in str(failed.value)
 
 
 def test_a_journal_that_can_neither_be_read_nor_begun_is_said_with_its_place(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_a_journal_that_can_neither_be_read_nor_begun_is_said_with_its_place(tmp
     with pytest.raises(Failed, match="j: cannot be read: Is a directory"):
         Journal(tmp_path / "j").lines()
     (tmp_path / "file").touch()
-    with pytest.raises(Failed, match="cannot write: File exists"):
+    with pytest.raises(Failed, match=r"nothing can be written \(File exists\)"):
         Journal(tmp_path / "file" / "journal.jsonl").append({"a": 1})
 
 
@@ -164,13 +164,29 @@ def test_a_killed_process_lets_go_of_the_lock(tmp_path: Path) -> None:
             pass
 
 
-def test_the_latest_rollout_is_the_one_with_the_latest_name_that_has_a_journal(tmp_path: Path) -> None:
+def test_rollouts_are_those_with_a_journal_the_newest_first(tmp_path: Path) -> None:
     folder = folder_of(tmp_path, "demo")
     assert folder == tmp_path / "state" / "rollouts" / "demo"
-    assert latest(folder) is None
-    for name in ("20261129-100000-v2", "20261129-110000-v3"):
+    assert newest_first(folder) == []
+    for name in ("20261129-100000-v2", "20261129-110000-v3", "moved-aside-v1"):
         Journal(folder / name / "journal.jsonl").append({})
     (folder / "20261129-120000-v4").mkdir()
-    found = latest(folder)
-    assert found is not None
-    assert found.name == "20261129-110000-v3"
+    assert [path.name for path in newest_first(folder)] == ["20261129-110000-v3", "20261129-100000-v2"]
+
+
+NOON_S = 1_764_417_600.0
+"""2025-11-29 12:00:00 UTC, by `date -u -d @1764417600`."""
+
+
+def test_a_new_rollout_is_the_newest_whatever_the_clock_says(tmp_path: Path) -> None:
+    began = []
+    # Each second one, then two within one, and then the clock is set back by a day.
+    for now_s in (NOON_S, NOON_S + 1, NOON_S + 1.5, NOON_S - 86400):
+        path = next_folder(tmp_path, "v2", now_s)
+        Journal(path / "journal.jsonl").append({})
+        began.append(path)
+    assert [path.name for path in began] == [
+        "20251129-120000-v2", "20251129-120001-v2", "20251129-120002-v2", "20251129-120003-v2",
+    ]  # fmt: skip
+    assert newest_first(tmp_path) == began[::-1]
+    assert next_folder(tmp_path, "v2", NOON_S + 60).name == "20251129-120100-v2"

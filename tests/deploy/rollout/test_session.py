@@ -112,6 +112,15 @@ def test_it_is_taken_back_although_its_file_is_gone_or_broken_by_now(home: Engin
     assert "nothing is marked in Grafana" in console.text()
 
 
+def test_one_that_never_got_its_first_line_onto_the_disk_never_began(home: EngineHome, there: Any) -> None:
+    first = begin(file_of(home, "new"), there, None, Said())
+    torn = first.folder.with_name("20991231-235959-torn")
+    torn.mkdir()
+    for text in ("", '{"at": 1.0, "kind": "pl'):
+        (torn / "journal.jsonl").write_text(text)
+        assert unfinished(rollouts_of("demo")).folder == first.folder
+
+
 def test_without_any_there_is_none(home: EngineHome) -> None:
     assert last(rollouts_of("demo")) is None
     with pytest.raises(Failed, match="no rollout is going on"):

@@ -6,6 +6,7 @@ import errno
 import os
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fakes.rollouts import WIDE
@@ -121,6 +122,35 @@ def test_the_last_step_is_compared_with_what_the_baseline_did_before(watch: Watc
     assert found is not None
     assert found.judgement.findings["errors"].numbers["baseline_n"] == 1000
     assert found.judgement.findings["errors"].numbers["n"] == 100
+
+
+def test_it_is_still_that_when_the_last_steps_window_begins_anew(watch: Watch) -> None:
+    source = Counting()
+    looked(watch, source, 101.0, 111.0)
+    looked(watch, source, 201.0, 211.0, state=LAST)
+    # As when a clock was set: the window is another, the step is the same.
+    later = replace(LAST, since_s=250.0, window_s=260.0)
+    looked(watch, source, 261.0, 271.0, state=later)
+    again = Watch.resumed(PLAN, watch.journal, (*moved_to(0, watch, 1), *moved_to(1, watch, 2)))
+    for one in (watch, again):
+        looked(one, source, 281.0, state=later)
+        assert one.last is not None
+        assert one.last.judgement.findings["errors"].numbers["baseline_n"] == 1000
+
+
+def moved_to(step: int, watch: Watch, count: int) -> list[Any]:
+    """The line of a step, and its windows in the journal."""
+    windows = [row for row in watch.journal.lines() if row["kind"] == "window"]
+    mine = windows[:1] if step == 0 else windows[1 : 1 + count]
+    return [moved(replace(LAST, step=step), "moved"), *mine]
+
+
+def test_a_window_from_a_time_that_is_still_to_come_begins_anew(watch: Watch) -> None:
+    source = Counting()
+    looked(watch, source, 5101.0, 5111.0, state=replace(FIRST, window_s=5100.0))
+    assert looked(watch, source, 101.0) == []
+    assert kinds(watch)[-1] == "window"
+    assert looked(watch, source, 111.0) == ["INCONCLUSIVE"]
 
 
 def test_where_the_old_revision_was_lost_its_end_is_nothing_to_be_held_against(watch: Watch) -> None:
