@@ -9,7 +9,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
+from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from serving.facts.formats import KvFormat, WeightFormat, parse_kv_formats, parse_weight_formats
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from serving.facts.messages import Message
     from serving.facts.metrics import Metric
     from serving.facts.processors import Processors
-
-FOLDER = Path(__file__).parent
 
 
 @cache
@@ -127,5 +125,5 @@ def _metrics(group: str) -> Mapping[str, Metric]:
 
 @cache
 def _table(name: str) -> dict[str, Any]:
-    text = (FOLDER / f"{name}.toml").read_text(encoding="utf-8")
+    text = resources.files("serving.facts").joinpath(f"{name}.toml").read_text(encoding="utf-8")
     return tomllib.loads(text)

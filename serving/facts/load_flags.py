@@ -10,13 +10,13 @@ import json
 import tomllib
 from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
+from importlib import resources
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from serving.facts.flags import EngineFlags, Knowledge, Removed
 
-FOLDER = Path(__file__).parent / "flags"
+FOLDER = resources.files(__package__) / "flags"
 
 
 @cache
