@@ -7,13 +7,13 @@ new question to `plan`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from serving.errors import UsageError
 from serving.facts.overheads import Overheads
 from serving.planner.changes import SOURCES, Change, Choices
-from serving.planner.plan import Plan, make_plan, memory_plan
+from serving.planner.plan import Plan, memory_plan, with_decode
 
 WORTH = 1.02
 """A change that gains less than 2 % is not told."""
@@ -98,7 +98,7 @@ Entry = tuple[tuple[float, ...], Advice]
 def _weighed(plan: Plan, change: Change, overheads: Overheads) -> Entry | None:
     """What a change does; None where it cannot be, or helps too little."""
     try:
-        other = make_plan(replace(change.ask, drafting=None), overheads)
+        other = with_decode(memory_plan(change.ask, overheads))
     except UsageError:
         return None
     if other.fits < plan.fits or (

@@ -144,7 +144,9 @@ def _weights(ask: Ask) -> Weights:
 
 
 def _pool(ask: Ask) -> KvPool:
-    split = Split(ask.block_tokens, ask.ranks.tensor, ask.ranks.pipeline, ask.in_flight_tokens)
+    split = Split(
+        ask.block_tokens, ask.ranks.tensor, ask.ranks.pipeline, ask.in_flight_tokens, ask.prefix_cache
+    )
     shape = ask.shape
     if ask.draft_shape is not None:
         shape = replace(shape, layers=(*shape.layers, *ask.draft_shape.layers))
@@ -201,11 +203,18 @@ def users_held(ask: Ask, pool: KvPool, capacity: Capacity) -> Users:
     )
 
 
+def with_decode(plan: Plan) -> Plan:
+    """The plan with the floor of its decode step, at a third of the cost of all its times."""
+    served = speed(plan.ask)
+    if served is None:
+        return plan
+    return replace(plan, decode=decode_floor(served, batch=plan.batch, context=plan.context_tokens))
+
+
 def _with_times(plan: Plan) -> Plan:
     ask, served = plan.ask, speed(plan.ask)
     if served is None:
         return plan
-    decode = decode_floor(served, batch=plan.batch, context=plan.context_tokens)
     prefill = prefill_floor(served, plan.prompt_tokens)
     step_tokens = ask.batch.max_num_batched_tokens
     first_token = prefill_floor(served, plan.prompt_tokens, step_tokens=step_tokens)
@@ -219,8 +228,7 @@ def _with_times(plan: Plan) -> Plan:
     if ask.link_bytes_per_s:
         transfer = kv_transfer(plan.cache, plan.prompt_tokens, ask.link_bytes_per_s, prefill.seconds)
     return replace(
-        plan,
-        decode=decode,
+        with_decode(plan),
         prefill=prefill,
         first_token=first_token,
         gains=gains,
