@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from deploy.plan_file import facts
@@ -22,6 +23,7 @@ from serving.modes.speculative import Speculative
 from serving.planner.check import Compared, check, summary, warnings
 from serving.planner.fit import Fit, Model, Place, fit
 from serving.planner.model import model_shape
+from serving.planner.refusals import Refused
 from serving.planner.text import verdict
 
 
@@ -31,7 +33,7 @@ def plan_start(
     """Plan a start and refuse what cannot fit; None where this model or machine cannot be planned, which is
     said.
 
-    Raises: Failed with the numbers and the nearest that would fit.
+    Raises: Failed with the numbers and the nearest that would fit; UsageError for what no engine starts with.
     """
     if context.machine is None:
         return None
@@ -42,6 +44,9 @@ def plan_start(
             Place(context.device, context.version, context.machine),
             facts(),
         )
+    except Refused as error:
+        placed = [replace(each, where=f"{document.name}: {each.where}") for each in error.problems]
+        raise UsageError.of(placed) from None
     except UsageError as error:
         console.say(f"note: not planned: {error}")
         return None

@@ -27,11 +27,15 @@ Checked = tuple[str, int | float | None, int | float, int | float]
 """A name, its value (None: not said), and the least and the most that it may be."""
 
 
+class Refused(UsageError):
+    """No engine starts so, whatever the model; other wrong questions are ones that cannot be planned."""
+
+
 def refuse(ask: Ask) -> None:
-    """Raises: UsageError with everything about this question that cannot be."""
+    """Raises: Refused with everything about this question that cannot be."""
     problems = [*_numbers(ask), *_contradictions(ask)]
     if problems:
-        raise UsageError.of(problems)
+        raise Refused.of(problems)
 
 
 def _numbers(ask: Ask) -> Iterator[Problem]:

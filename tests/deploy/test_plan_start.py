@@ -14,7 +14,7 @@ from serving.config.document import Document
 from serving.config.schema import Deployment
 from serving.console import Console
 from serving.engine.models import LocalModel
-from serving.errors import Failed
+from serving.errors import Failed, UsageError
 from serving.facts.load import model_configs
 from serving.modes.mode import EngineContext, MachineFacts
 from serving.planner.fit import Fit
@@ -40,6 +40,13 @@ def test_what_cannot_fit_is_refused_with_the_nearest_that_would() -> None:
         Failed, match=r"does not fit: one request of 8,192 tokens needs .*kv_cache_memory: 192MiB"
     ):
         planned(quiet(), kv_cache_memory="64MiB")
+
+
+def test_what_no_engine_starts_with_is_refused_and_not_merely_unplanned() -> None:
+    chunks = [{"kind": "chunked_prefill", "max_batched_tokens": 16}]
+    text = json.dumps({"name": "d", "engine": {"max_num_seqs": 64}, "modes": chunks})
+    with pytest.raises(UsageError, match=r"d.yaml: max_num_batched_tokens: is 16, less than max_num_seqs 64"):
+        plan_start(Deployment.model_validate_json(text), DOCUMENT, SMOLLM, CONTEXT, quiet())
 
 
 def test_what_fits_is_said() -> None:
