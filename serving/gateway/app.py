@@ -148,7 +148,7 @@ class PublicApp:
         encoded = "Content-Encoding" in request.headers
         exchange.body = body if encoded else self._names.put_right(body)
         del body
-        async with self._gate.place():
+        async with self._gate:
             exchange.admitted_ns = time.monotonic_ns()
             return await self._proxy.forward(request, Task(found.route.path), exchange)
 

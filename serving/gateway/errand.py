@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from serving.gateway.backends import Backend, Revision
 from serving.gateway.disaggregated.division import DividedBodies
@@ -16,8 +17,7 @@ from serving.gateway.policies.policy import Ask
 Rewrite = Callable[[bytes], bytes]
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(NamedTuple):
     """What to ask an engine for. `rewrite` makes our answer's body from the engine's; None: unread."""
 
     path: str

@@ -27,20 +27,21 @@ class Gate:
         """How many requests wait for a place."""
         return self._admission.waiting
 
-    def place(self) -> Place:
-        """Hold a place for the length of the block. Raises: Refused (503) if none is to be had in time."""
-        return Place(self)
-
     def end_all(self) -> None:
         """Send away all who wait, because the server is shutting down."""
         for ticket in self._admission.dismiss():
             if not ticket.done():
                 ticket.set_exception(self._refused("the server is shutting down", "shutting_down"))
 
-    async def enter(self) -> None:
-        """Take a place; `leave` gives it back. Raises: Refused."""
-        if self._admission.take():
-            return
+    async def __aenter__(self) -> None:
+        """Take a place for the length of the block. Raises: Refused (503) if none is to be had in time."""
+        if not self._admission.take():
+            await self._wait()
+
+    async def __aexit__(self, *why: object) -> None:
+        self._leave()
+
+    async def _wait(self) -> None:
         ticket: _Ticket = asyncio.get_running_loop().create_future()
         decision = self._admission.ask(ticket)
         if decision == "admitted":
@@ -62,9 +63,9 @@ class Gate:
         # The place may have been given in the same moment: then it goes to the next.
         granted = ticket.done() and not ticket.cancelled() and ticket.exception() is None
         if not self._admission.leave(ticket) and granted:
-            self.leave()
+            self._leave()
 
-    def leave(self) -> None:
+    def _leave(self) -> None:
         """Give a place back."""
         following = self._admission.done()
         # Who was cancelled has not left yet: the place goes on.
@@ -75,18 +76,3 @@ class Gate:
 
     def _refused(self, message: str, code: str) -> Refused:
         return Refused(503, message, code=code, headers=retry_after(self._retry_after_s))
-
-
-class Place:
-    """One place, held inside a `with`. A class, for a generator would cost every request more."""
-
-    __slots__ = ("_gate",)
-
-    def __init__(self, gate: Gate) -> None:
-        self._gate = gate
-
-    async def __aenter__(self) -> None:
-        await self._gate.enter()
-
-    async def __aexit__(self, *why: object) -> None:
-        self._gate.leave()

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import NamedTuple
 
@@ -22,8 +21,7 @@ class Nonsense(Exception):
     """The bytes are not an HTTP/1.1 answer."""
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
+class Head(NamedTuple):
     """The first lines of an answer. Header names are in lower case; of equal names the last counts."""
 
     status: int

@@ -17,7 +17,7 @@ def gate(places: int, queue: int, timeout_s: float = 60.0) -> Gate:
 
 
 async def hold(door: Gate, until: asyncio.Event) -> None:
-    async with door.place():
+    async with door:
         await until.wait()
 
 
@@ -34,7 +34,7 @@ async def test_a_full_queue_sends_away_with_a_time_to_come_back() -> None:
     await asyncio.sleep(0)
     waiting = await queued(door, 1)
     with pytest.raises(Refused) as caught:
-        async with door.place():
+        async with door:
             pass
     assert (caught.value.status, caught.value.code) == (503, "queue_full")
     assert caught.value.headers == {"Retry-After": "7"}
@@ -47,13 +47,13 @@ async def test_who_waits_too_long_is_sent_away_and_leaves_no_trace() -> None:
     inside = asyncio.create_task(hold(door, free))
     await asyncio.sleep(0)
     with pytest.raises(Refused) as caught:
-        async with door.place():
+        async with door:
             pass
     assert (caught.value.status, caught.value.code) == (503, "queue_timeout")
     assert door.waiting == 0
     free.set()
     await inside
-    async with door.place():
+    async with door:
         pass
 
 
@@ -67,7 +67,7 @@ async def test_a_waiter_that_leaves_does_not_keep_the_place_it_was_just_given() 
     waiting.cancel()
     await asyncio.gather(waiting, return_exceptions=True)
     async with asyncio.timeout(1):
-        async with door.place():
+        async with door:
             pass
 
 
@@ -81,7 +81,7 @@ async def test_all_who_wait_are_told_when_the_server_goes_down() -> None:
     inside.cancel()
     await asyncio.gather(inside, return_exceptions=True)
     async with asyncio.timeout(1):
-        async with door.place():
+        async with door:
             pass
 
 
@@ -91,7 +91,7 @@ async def test_places_are_kept_whatever_waiters_do() -> None:
 
     async def visit(stay_s: float) -> None:
         nonlocal inside, most
-        async with door.place():
+        async with door:
             inside += 1
             most = max(most, inside)
             try:

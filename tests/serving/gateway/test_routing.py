@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 
 from serving.gateway.backends import Backend, BackendSet, Revision, Role
 from serving.gateway.policies.policy import Ask
@@ -129,7 +128,7 @@ def test_a_sticky_session_stays_whatever_its_key() -> None:
     settings = RoutingSettings(sticky="session")
     router = made(backend("a", revision="old"), backend("b", revision="new"), settings=settings)
     ask = Ask(session="s", key="k")
-    assert len({router.revision(replace(ask, key=key)).name for key in "abcdefgh"}) == 1
+    assert len({router.revision(ask._replace(key=key)).name for key in "abcdefgh"}) == 1
 
 
 def test_a_proven_revision_steps_in_without_a_share_where_no_other_can_answer() -> None:
