@@ -35,12 +35,22 @@ def this_cpu(args: argparse.Namespace) -> Gpu:
 
     machine = read_machine(accelerators=False)
     each = args.count or (args.tensor or 1) * (args.pipeline or 1) * (args.data or 1)
-    cores = max(1, len(machine.cores) // max(1, each))
-    found = cpu_device(args, cores=cores, memory_bytes=machine.memory_available_bytes // max(1, each))
+    cores = len(machine.cores) // each
+    if not cores:
+        what = f"{each} ranks and this machine has {len(machine.cores)} cores"
+        raise UsageError(what, where="--device cpu", fix="give each rank a core of its own")
+    found = cpu_device(args, cores=cores, memory_bytes=machine.memory_available_bytes // each)
     if found is None:
         what = "this machine's CPU tells neither its clock nor instructions that teapot knows"
         raise UsageError(what, where="--device cpu", fix="give --bandwidth and --flops (GB/s, TFLOP/s)")
     return found
+
+
+def cores_here() -> int:
+    """Cores that this process may use, and so the most ranks."""
+    from serving.engine.machine import read_machine
+
+    return len(read_machine(accelerators=False).cores)
 
 
 def default_cache_bytes() -> int:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from deploy.plan_calibration import calibrate
-from deploy.plan_cpu import default_cache_bytes, this_cpu
+from deploy.plan_cpu import cores_here, default_cache_bytes, this_cpu
 from deploy.plan_inputs import read_shape
 from deploy.plan_load import drafting, lengths
 from serving.errors import UsageError
@@ -30,6 +30,8 @@ from serving.planner.weights import Ranks
 Device = Literal["cpu", "cuda"]
 VERSION = "0.33.0"
 """Of vLLM, where nobody says: what a GPU machine installs."""
+COUNTS = (1, 2, 4, 8)
+"""Of devices, that are compared."""
 NUMBERED = r"\d+(\.\d+)+((a|b|rc|\.post|\.dev)\d+)*(\+[\w.]+)?"
 """A version as Python packages have them."""
 
@@ -213,9 +215,11 @@ def variants(
         ]
     if "counts" in axes:
         found = [
-            (f"{label} x{count}", _with(options, count=count, tensor=count, data=1, pipeline=1), device)
-            for label, options, device in found
-            for count in (1, 2, 4, 8)
+            (f"{label} x{count}", options, this_cpu(options) if args.device == "cpu" else device)
+            for label, asked, device in found
+            for count in COUNTS
+            if args.device != "cpu" or count <= cores_here()
+            for options in [_with(asked, count=count, tensor=count, data=1, pipeline=1)]
         ]
     if "formats" in axes:
         pairs = [("bf16", "bf16"), ("bf16", "fp8"), ("fp8_per_block", "bf16"), ("fp8_per_block", "fp8")]

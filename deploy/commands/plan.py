@@ -130,6 +130,9 @@ def _compare(args: argparse.Namespace, console: Console) -> int:
             f"{', '.join(spare)} is not in this table", where="--price", fix="leave it out, or --compare gpus"
         )
     found = compare(rows, overheads())
+    reasons = list(dict.fromkeys(row.problem or "" for row in found))
+    if not any(row.plan for row in found) and len(reasons) == 1:
+        raise UsageError(reasons[0])
     console.document({"model": shape.name, "rows": [row.document() for row in found]})
     console.result(_drawn(compare_text(found), console))
     return EXIT_OK if any(row.plan and row.plan.fits for row in found) else EXIT_FAILED

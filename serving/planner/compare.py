@@ -43,6 +43,13 @@ class Row:
     price_per_hour: float | None = None
 
     @property
+    def blocked_by(self) -> str:
+        """The name of what keeps it from fitting; empty where it fits."""
+        if self.plan is None:
+            return "split"
+        return next((limit.name for limit in self.plan.limits if limit.blocks), "")
+
+    @property
     def users(self) -> int:
         """Users at once; 0 where the engine does not start."""
         return users_of(self.plan) if self.plan else 0
@@ -72,6 +79,7 @@ class Row:
             "weight_bytes_per_rank": plan.weights.rank_bytes if plan else None,
             "kv_cache_tokens": plan.capacity.tokens if plan else None,
             "decode_step_floor_s": plan.decode.seconds if plan and plan.decode else None,
+            "blocked_by": self.blocked_by or None,
             "limits": [limit.what for limit in plan.limits] if plan else [self.problem],
         }
 

@@ -210,7 +210,7 @@ def compare_text(rows: Sequence[Row]) -> str:
         fits = "yes" if plan and plan.fits else "no"
         lines.append(
             f"{row.label:<{width}} {fits:>5} {row.devices:>8} {row.users:>9,} {row.users_per_device:>9,.1f} "
-            f"{tokens:>13} {floor:>11}" + f" {cost:>12}" * priced
+            f"{tokens:>13} {floor:>11}" + f" {cost:>12}" * priced + f"  {row.blocked_by}".rstrip()
         )
     lines += [f"{row.label}: {row.problem}" for row in rows if row.problem]
     return "\n".join(lines)

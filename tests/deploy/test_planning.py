@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from fakes.plan_options import options
 from fakes.planning import shape
@@ -78,3 +80,15 @@ def test_prices_are_by_device() -> None:
             prices([word])
     with pytest.raises(UsageError, match="--price: 'h101' is not known"):
         prices(["h101=1"])
+
+
+def test_more_ranks_of_one_cpu_share_its_memory_and_its_cores() -> None:
+    args = options("--device", "cpu", "--bandwidth", "20", "--flops", "1")
+    rows = variants(args, gpu_of(args), ["counts"])
+    cores = len(os.sched_getaffinity(0))
+    assert [label for label, _, _ in rows] == [f"x{count}" for count in (1, 2, 4, 8) if count <= cores]
+    for count, (_, _, gpu) in zip((1, 2, 4, 8), rows, strict=False):
+        # What is available changes meanwhile.
+        assert gpu.memory_bytes == pytest.approx(rows[0][2].memory_bytes / count, rel=0.3)
+    with pytest.raises(UsageError, match=f"{2 * cores} ranks and this machine has {cores} cores"):
+        gpu_of(options("--device", "cpu", "--count", str(2 * cores)))

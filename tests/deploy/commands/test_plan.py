@@ -247,3 +247,10 @@ def test_caches_are_compared_with_weights_as_they_are_stored(
     assert sixteen == 16_060_522_496
     # Embedding and lm_head stay at 16 bits: 2 * 128,256 * 4,096 of 8.03e9 parameters.
     assert half == pytest.approx(8.03e9 + 1.05e9, rel=0.01)
+
+
+def test_a_table_without_any_answer_is_a_wrong_question(
+    model: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["plan", "--model", model, "--compare", "gpus", "--count", "3"]) == 2
+    assert "cannot be shared by 3 ranks" in capsys.readouterr().err

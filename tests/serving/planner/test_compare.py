@@ -42,7 +42,7 @@ def test_what_has_a_price_comes_before_what_has_none() -> None:
 
 def test_what_cannot_be_split_is_a_row_with_its_reason() -> None:
     (row,) = compare([Variant("three", ask(ranks=Ranks(3)))], overheads())
-    assert row.users == 0
+    assert (row.users, row.blocked_by) == (0, "split")
     assert "cannot be shared" in row.document()["limits"][0]
 
 
@@ -67,3 +67,11 @@ def test_caches_are_told_for_each_model_and_format() -> None:
     assert len(rows[0].by_context) == len(CONTEXTS)
     assert rows[3].at_32k is None
     assert rows[0].document()["kv_bytes_by_context"]["1024"] == 1024 * 131072
+
+
+def test_a_row_names_what_keeps_it_from_fitting() -> None:
+    large = ask(shape("meta-llama/Meta-Llama-3.1-70B"))
+    rows = compare(
+        [Variant("fits", ask()), Variant("large", large), Variant("many", ask(users=60))], overheads()
+    )
+    assert {row.label: row.blocked_by for row in rows} == {"fits": "", "large": "weights", "many": "kv_cache"}
