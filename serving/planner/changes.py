@@ -127,7 +127,8 @@ def _lengths(plan: Plan, choices: Choices) -> Iterator[Change]:
     if least > ask.max_model_len:
         length, risk = -(-least // STEP) * STEP, NO_RISK
     else:
-        length = plan.pool.longest(plan.capacity.blocks, users, ask.max_model_len - 1) // STEP * STEP
+        most = min(ask.max_model_len - 1, ask.shape.max_position)
+        length = plan.pool.longest(plan.capacity.blocks, users, most) // STEP * STEP
         risk = f"{NO_RISK}; longer requests are refused"
     if least <= length <= ask.shape.max_position:
         yield Change(

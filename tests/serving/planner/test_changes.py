@@ -65,3 +65,11 @@ def test_what_is_no_flag_is_not_run_into_one() -> None:
 
 def test_a_quantized_cache_is_not_quantized_again() -> None:
     assert not any("--kv-cache-dtype" in flag for flag in flags(plan(cache=cache_of("fp8"))))
+
+
+def test_a_limit_above_the_models_own_is_brought_down_to_it() -> None:
+    beyond = plan(max_model_len=200_000)
+    assert not beyond.fits
+    assert "--max-model-len 131072" in flags(beyond)
+    [back] = (a for a in advise(beyond, facts().choices, overheads()) if "--max-model-len" in a.flags)
+    assert back.fits
