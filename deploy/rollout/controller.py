@@ -30,7 +30,7 @@ from deploy.rollout.machine import (
 )
 from deploy.rollout.patience import Patience
 from deploy.rollout.plan import Plan
-from deploy.rollout.seen import Seen, event_of, lost, read, shares
+from deploy.rollout.seen import Seen, came_again, event_of, lost, read, shares, stays
 from deploy.rollout.sight import Sight
 from deploy.rollout.sources import Source, source
 from deploy.rollout.warming import Event, Hands, Warming
@@ -76,8 +76,8 @@ class Controller:
     sources: Callable[[Seen, Admin, Plan], Source] = source
     patience_s: float = PATIENCE_S
     _todo: list[Action] = field(default_factory=list)
-    _lost: bool = False
-    """It was said that there is nothing to go back to."""
+    _once: set[str] = field(default_factory=set)
+    """What was said, and is not to be said again."""
     _pending: Event | None = None
     """What has happened and could not be written down yet."""
     _bad: bool = False
@@ -111,6 +111,8 @@ class Controller:
         try:
             seen = self._read()
             self._mind_clock()
+            if came_again(self.state, self.plan, seen):
+                raise Away("it was started again with the new file and is not ready", where=self.admin.url)
             event = self._person() or self._pending or self._act(seen)
             if event is None:
                 event = self._look(seen)
@@ -171,6 +173,8 @@ class Controller:
         event = event_of(self.state, self.plan, seen)
         if event is None and self.state.name in _REPEATED:
             self._todo = list(actions(self.state, self.plan))
+            if self.state.name == "rolling_back" and (text := stays(self.plan, seen)):
+                self._note(text)
         return event
 
     def _do(self, action: Action, seen: Seen) -> Event | None:
@@ -203,7 +207,9 @@ class Controller:
     def _look(self, seen: Seen) -> Event | None:
         if self.state.name not in WATCHED or self._todo:
             return None
-        self._note_lost(seen)
+        if (gone := lost(self.plan, seen)) is not None and not self.watch.unopposed:
+            # The new one has all requests anyway.
+            self._note(f"{gone}: there is nothing to go back to any more")
         now_s = self.clock()
         found: list[Looked | None] = []
         before = self._sight.blind
@@ -217,13 +223,10 @@ class Controller:
         looked = found[0] if found else None
         return None if looked is None else self._decided(looked, seen)
 
-    def _note_lost(self, seen: Seen) -> None:
-        """Say once, where the new one has all requests anyway, that there is no way back any more."""
-        why = lost(self.plan, seen)
-        if why is not None and not self._lost and not self.watch.unopposed:
-            text = f"{why}: there is nothing to go back to any more"
+    def _note(self, text: str) -> None:
+        if text not in self._once:
             self.journal.append(noted(text, at_s=self.clock()))
-            self._lost = True
+            self._once.add(text)
             self.talk.say(text)
 
     def _decided(self, looked: Looked, seen: Seen) -> Event | None:

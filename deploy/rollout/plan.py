@@ -51,6 +51,8 @@ class Plan:
     start_timeout_s: float = 1200.0
     baseline_file: str = ""
     """What the baseline's engines were started from, to bring them back where they had to make room."""
+    file_sha256: str = ""
+    """Of the new file as it was planned: what is written there later is another deployment."""
 
     def to_json(self) -> dict[str, Any]:
         """The plan as a JSON document."""

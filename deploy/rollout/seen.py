@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from deploy.rollout.machine import EventName, State
+from deploy.rollout.machine import WATCHED, EventName, State
 from deploy.rollout.plan import Plan
 from serving.errors import Failed, UsageError
 from serving.gateway.backends import ANSWERING
@@ -117,6 +117,21 @@ def alone(plan: Plan, seen: Seen) -> bool:
     """Whether nobody but the new revision can answer, and nobody else will."""
     canary = seen.row(plan.canary)
     return canary is not None and canary.state == "ready" and lost(plan, seen) is not None
+
+
+def came_again(state: State, plan: Plan, seen: Seen) -> bool:
+    """Whether the deployment was started again with the new file, under the new revision's name."""
+    canary = seen.row(plan.canary)
+    coming = canary is not None and canary.state in ("planned", "starting", "proving")
+    return coming and (state.name == "moving" or state.name in WATCHED)
+
+
+def stays(plan: Plan, seen: Seen) -> str:
+    """Why a revision that goes back still has its engines, in words; empty: it may leave."""
+    canary, baseline = seen.row(plan.canary), seen.row(plan.baseline)
+    if canary is None or not canary.answers or baseline is None or baseline.answers:
+        return ""
+    return f"no engine of '{plan.baseline}' is ready, so '{plan.canary}' goes on answering until one is"
 
 
 def shares(seen: Seen, plan: Plan, ratio: float) -> dict[str, float]:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from pathlib import Path
 
 from deploy.marking import Marking, marking
@@ -95,6 +96,11 @@ def begin(path: Path, admin: Admin, name: str | None, console: Console) -> Sessi
                 fix=f"go on: `teapot rollout start {found.before.plan.file}`; or `teapot rollout abort`",
             )
         console.say(f"going on with the rollout that began before, in {found.folder}")
+        if _changed(found.before.plan):
+            console.say(
+                f"{path} was changed since: its settings of then go on, and engines that run are of then; "
+                "to roll out what it says now, `teapot rollout abort` first"
+            )
         return found
     plan = planned(deployment, path, admin, name)
     if plan.strategy == "replace":
@@ -109,7 +115,8 @@ def begin(path: Path, admin: Admin, name: str | None, console: Console) -> Sessi
 
 
 def planned(deployment: Deployment, path: Path, admin: Admin, name: str | None) -> Plan:
-    """What is going to be done, by the file and by what runs. Raises: UsageError, Away."""
+    """What is going to be done, by the file and by what runs. Raises: UsageError, Away; Failed where what
+    runs cannot answer."""
     seen = read(admin.status())
     if deployment.name != seen.deployment:
         raise UsageError(
@@ -128,7 +135,7 @@ def planned(deployment: Deployment, path: Path, admin: Admin, name: str | None) 
             fix="give a name of letters, digits, '.', '_' and '-' that no revision has",
         )
     plan = plan_of(deployment, str(path), canary=canary, baseline=baseline.name)
-    return replace(plan, baseline_file=baseline.file)
+    return replace(plan, baseline_file=baseline.file, file_sha256=_sha256(path))
 
 
 def carry_out(
@@ -180,6 +187,20 @@ def _conclude(state: State, journal: Journal, plan: Plan, console: Console) -> N
     if state.name == "done":
         console.say(f"the running process serves {plan.file} now; a restart must name it:")
         console.say(f"  teapot serve {plan.file}")
+        if _changed(plan):
+            console.say("but that file was changed since: as it is now, it serves something else")
     elif state.name == "asking":
         why = state.why or "too little to tell"
         console.say(f"{why}: `teapot rollout promote` passes the step, `teapot rollout abort` goes back")
+
+
+def _changed(plan: Plan) -> bool:
+    return _sha256(Path(plan.file)) not in (plan.file_sha256, "")
+
+
+def _sha256(path: Path) -> str:
+    """Of its bytes; empty where it cannot be read."""
+    try:
+        return sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return ""

@@ -194,6 +194,7 @@ def test_a_new_one_that_is_bad_stays_until_an_old_engine_is_back(run: Run) -> No
     run.there.before, run.clock.slept = before, slept
     assert run.go() == 1
     assert (run.state, ends) == ("rolled_back", [False])
+    assert notes(run) == ["no engine of 'main' is ready, so 'new' goes on answering until one is"]
     assert run.clock.now_s > 1030
 
 
@@ -250,6 +251,18 @@ def test_a_restart_with_the_new_file_under_its_name_is_watched_on_and_promoted(r
     run.clock.slept = at(run, "baking", ended(run))
     assert run.go() == 0
     assert run.state == "done"
+
+
+def test_while_it_comes_up_again_with_the_new_file_nothing_is_done(run: Run) -> None:
+    def again() -> None:
+        ended(run)()
+        run.there.rows["new"].state = "starting"
+
+    run.watch = verdicts()
+    run.clock.slept = at(run, "baking", again)
+    assert run.go() == 0
+    assert "holding: http://admin: it was started again with the new file and is not ready" in run.said
+    assert ENDED not in run.there.calls
 
 
 def test_of_another_deployment_at_that_address_nothing_is_asked(run: Run) -> None:

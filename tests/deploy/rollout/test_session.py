@@ -82,6 +82,27 @@ def test_an_interrupted_rollout_of_the_same_file_is_gone_on_with(home: EngineHom
     assert unfinished(rollouts_of("demo")).folder == first.folder
 
 
+def test_a_file_that_was_changed_since_is_told_from_what_is_rolled_out(home: EngineHome, there: Any) -> None:
+    path, console = file_of(home, "new"), Said()
+    first = begin(path, there, None, console)
+    begin(path, there, None, console)
+    assert "was changed since" not in console.text()
+    path.write_text(path.read_text() + "# another day\n")
+    begin(path, there, None, console)
+    assert f"{path} was changed since: its settings of then go on" in console.text()
+    first.journal.append(moved(State(name="promoting", since_s=5.0, step=3), "passed"))
+    there.rows = {"new": Revision("ready", str(path), 1.0)}
+    assert carry_out(unfinished(rollouts_of("demo")), there, console, lambda seconds: None) == 0
+    assert "as it is now, it serves something else" in console.text()
+
+
+def test_no_rollout_begins_beside_a_revision_that_cannot_answer(home: EngineHome, there: Any) -> None:
+    there.rows["main"].state = "failed"
+    with pytest.raises(Failed, match="revision 'main' has requests and cannot answer them: it is failed"):
+        begin(file_of(home, "new"), there, None, Said())
+    assert last(rollouts_of("demo")) is None
+
+
 def test_how_long_nobody_answers_is_said_before_the_old_engines_end(home: EngineHome, there: Any) -> None:
     console = Said()
     begin(file_of(home, "new", rollout={"strategy": "replace"}), there, None, console)
