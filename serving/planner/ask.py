@@ -52,6 +52,8 @@ class Ask:
     utilization: float | None = None
     kv_cache_bytes: int | None = None
     graphs: bool = True
+    prefix_cache: bool = True
+    """As vLLM has it unless told otherwise; a model with states then keeps more than one a request."""
     users: int | None = None
     lengths: Lengths | None = None
     checkpoint: Checkpoint | None = None
@@ -84,12 +86,13 @@ class Ask:
 
     @property
     def in_flight_tokens(self) -> int:
-        """Tokens scheduled and not yet settled: two batches of asynchronous scheduling, or one a pipeline
-        stage.
+        """Tokens scheduled and not yet settled: a batch a pipeline stage, and one scheduled ahead (not on
+        CPU).
 
-        Source: vllm 0.32.0 config/vllm.py max_in_flight_tokens.
+        Source: vllm 0.32.0 config/vllm.py max_concurrent_batches with its second model runner, and
+        platforms/cpu.py, which schedules nothing ahead.
         """
-        batches = 2 if self.ranks.pipeline == 1 else self.ranks.pipeline
+        batches = self.ranks.pipeline + (self.device != "cpu")
         return batches * self.batch.max_num_batched_tokens
 
 

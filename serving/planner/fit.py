@@ -21,6 +21,7 @@ from serving.modes.chunked_prefill import ChunkedPrefill
 from serving.modes.disaggregated import Disaggregated
 from serving.modes.mode import Device, KvBlock, MachineFacts
 from serving.modes.parallel import Parallel
+from serving.modes.prefix_cache import PrefixCache
 from serving.modes.quantized_kv import QuantizedKv
 from serving.modes.quantized_weights import QuantizedWeights
 from serving.planner.advise import NO_CHANGE, Advice, advise
@@ -150,6 +151,7 @@ def deployment_ask(deployment: Deployment, model: Model, place: Place, facts: Fa
         utilization=engine.gpu_memory_utilization,
         kv_cache_bytes=kv_bytes,
         graphs="--enforce-eager" not in flags,
+        prefix_cache=prefixes.enabled if (prefixes := deployment.mode(PrefixCache)) else True,
         checkpoint=model.checkpoint if _stored(deployment, model.shape) else None,
         draft_shape=model.draft,
         draft_weights=_storage(None, model.draft, facts) if model.draft else None,

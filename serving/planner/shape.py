@@ -33,7 +33,10 @@ class Tensor:
     used: int | None = None
     """Of `copies`, those one token goes through; None: all."""
     held: int = 1
-    """Times its bytes that an engine holds: 2 where 16 bits become 32, or where keys stand in for values."""
+    """Times its bytes that an engine holds: 2 where 16 bits become 32, or where keys stand in for values; 0
+    where it leaves them out."""
+    repeated: bool = False
+    """A shared expert that every rank has whole where whole experts are spread over copies of the model."""
     everywhere: bool = False
     """What stands around the layers: every pipeline stage holds it, not the first or the last alone."""
 

@@ -136,12 +136,15 @@ def on_rank(tensor: Tensor, ranks: Ranks) -> Tensor:
 
     Linear layers are divided by output or input features, heads stay whole (KV heads are repeated where ranks
     are more), the vocabulary is padded to 64 rows. Experts are divided over all ranks of tensor * data: whole
-    ones with expert parallelism, by features without. Norms and routers are repeated. What an engine holds
-    twice, or in twice the bytes, has twice the copies.
+    ones with expert parallelism, by features without; shared ones are then repeated where there is data
+    parallelism too. Norms and routers are repeated. What an engine holds twice, or in twice the bytes, has
+    twice the copies.
     """
     size = ranks.tensor
-    if tensor.held > 1:
+    if tensor.held != 1:
         return on_rank(replace(tensor, copies=tensor.copies * tensor.held, held=1), ranks)
+    if tensor.repeated and ranks.expert and ranks.data > 1:
+        return tensor  # vllm 0.32.0 config/parallel.py use_sequence_parallel_moe
     if tensor.split == "rows":
         if tensor.units:
             each = tensor.rows // tensor.units

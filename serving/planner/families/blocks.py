@@ -125,6 +125,11 @@ def experts(
     return tuple(found)
 
 
+def shared(tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """Experts that all tokens go through, as most of vLLM's models spread them."""
+    return tuple(replace(tensor, repeated=True) for tensor in tensors)
+
+
 def read_experts(
     fields: Fields, *, count: Sequence[str], used: Sequence[str], inner: Sequence[str]
 ) -> Experts:

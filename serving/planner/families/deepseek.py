@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from serving.planner.families.blocks import experts, gated_mlp, norms, read_experts, whole
+from serving.planner.families.blocks import experts, gated_mlp, norms, read_experts, shared, whole
 from serving.planner.families.family import Family
 from serving.planner.fields import Fields
 from serving.planner.shape import LatentKv, Layer, ModelShape, Tensor
@@ -48,10 +48,10 @@ def build(fields: Fields) -> ModelShape:
         used=("num_experts_per_tok",),
         inner=("moe_intermediate_size",),
     )
-    shared = mixture.inner * fields.count("n_shared_experts", default=1, least=0)
+    wide = mixture.inner * fields.count("n_shared_experts", default=1, least=0)
     sparse = (*parts, *experts(latent.hidden, mixture, correction=_corrected(fields)))
-    if shared:
-        sparse = (*sparse, *gated_mlp(latent.hidden, shared, name="shared_experts"))
+    if wide:
+        sparse = (*sparse, *shared(gated_mlp(latent.hidden, wide, name="shared_experts")))
     kept = LatentKv(latent.rank, latent.rope)
     pair = latent.heads * (latent.nope + latent.rope + latent.value) // 2
     absorbed = latent.heads * (2 * latent.rank + latent.rope) // 2
@@ -64,7 +64,7 @@ def build(fields: Fields) -> ModelShape:
         fields,
         layers,
         family="deepseek",
-        intermediate=max(fields.count("intermediate_size"), mixture.inner * mixture.used + shared),
+        intermediate=max(fields.count("intermediate_size"), mixture.inner * mixture.used + wide),
         experts=mixture.count,
         experts_per_token=mixture.used,
     )

@@ -34,7 +34,7 @@ def build(fields: Fields) -> ModelShape:
     used = mixture.used
     biases = (
         Tensor("experts.gate_up_bias", "norm", 2 * mixture.inner, 1, mixture.count, "experts", used=used),
-        Tensor("experts.down_bias", "norm", heads.hidden, 1, mixture.count, "whole", used=used),
+        Tensor("experts.down_bias", "norm", heads.hidden, 1, mixture.count, "experts", used=used),
     )
     tensors = (
         *attention(heads, qkv_bias=True, out_bias=True),

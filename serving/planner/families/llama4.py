@@ -12,6 +12,7 @@ from serving.planner.families.blocks import (
     norms,
     read_experts,
     read_heads,
+    shared,
     whole,
 )
 from serving.planner.families.family import Family
@@ -37,7 +38,7 @@ def build(fields: Fields) -> ModelShape:
     sparse = (
         *parts,
         *experts(heads.hidden, mixture),
-        *gated_mlp(heads.hidden, mixture.inner, name="shared_expert"),
+        *shared(gated_mlp(heads.hidden, mixture.inner, name="shared_expert")),
         *norms(heads.hidden, 2),
     )
     inner = fields.count("intermediate_size_mlp") if step > 1 else 1

@@ -13,6 +13,7 @@ from serving.planner.families.blocks import (
     norms,
     plain_mlp,
     read_heads,
+    shared,
     whole,
 )
 from serving.planner.families.family import Family
@@ -126,10 +127,10 @@ def _experts(fields: Fields, hidden: int, mixture: Experts) -> Layer:
     width = latent or hidden
     tensors = list(experts(width, mixture, correction=True))
     tensors[0] = Tensor("router", "router", mixture.count, hidden)
-    shared = fields.count("n_shared_experts", default=1, least=0)
-    if shared:
-        inner = fields.count("moe_shared_expert_intermediate_size") * shared
-        tensors += plain_mlp(hidden, inner, name="shared_experts")
+    number = fields.count("n_shared_experts", default=1, least=0)
+    if number:
+        inner = fields.count("moe_shared_expert_intermediate_size") * number
+        tensors += shared(plain_mlp(hidden, inner, name="shared_experts"))
     if latent:
         tensors += [
             Tensor("fc1_latent_proj", "linear", latent, hidden),

@@ -6,6 +6,8 @@ Owns: their layout. Knows nothing about Phi's vision and audio parts.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from serving.planner.families.blocks import (
     ALL_AROUND,
     attention,
@@ -44,9 +46,12 @@ def build_2(fields: Fields) -> ModelShape:
         *norms(heads.hidden, 1, bias=True),
     )
     layer = Layer(tensors, AttentionKv(heads.kv, heads.dim), heads.query * heads.dim)
-    return whole(
+    shape = whole(
         fields, [layer] * fields.layers(), family="phi", intermediate=inner, norm_bias=True, head_bias=True
     )
+    # vLLM 0.32.0 serves these by transformers' class, and gives lm_head no bias.
+    around = [replace(part, held=0) if part.name == "lm_head_bias" else part for part in shape.around]
+    return replace(shape, around=tuple(around))
 
 
 def build_moe(fields: Fields) -> ModelShape:

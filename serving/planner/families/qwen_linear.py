@@ -13,6 +13,7 @@ from serving.planner.families.blocks import (
     norms,
     read_experts,
     read_heads,
+    shared,
     whole,
 )
 from serving.planner.families.family import Family
@@ -40,8 +41,8 @@ def build_moe(fields: Fields) -> ModelShape:
         used=("num_experts_per_tok",),
         inner=("moe_intermediate_size",),
     )
-    shared = shared_expert(heads.hidden, fields.count("shared_expert_intermediate_size"))
-    layers = _layers(fields, heads, (*experts(heads.hidden, mixture), *shared))
+    always = shared(shared_expert(heads.hidden, fields.count("shared_expert_intermediate_size")))
+    layers = _layers(fields, heads, (*experts(heads.hidden, mixture), *always))
     # vllm 0.32.0 model_executor/models/qwen3_next.py and qwen3_5.py differ here.
     everywhere = ("embed_tokens", "lm_head") if _next(fields) else ("embed_tokens",)
     return whole(
@@ -94,7 +95,7 @@ def _delta_net(fields: Fields, hidden: int) -> tuple[tuple[Tensor, ...], StateKv
         Tensor("a_log", "norm", value_heads, 1, 1, "rows", held=2),
         Tensor("state_norm", "norm", value_dim),
     )
-    dtype = fields.get("mamba_ssm_dtype")
+    dtype = "bfloat16" if _next(fields) else fields.get("mamba_ssm_dtype")
     if dtype is None:
         fields.note("mamba_ssm_dtype is not given: float32, as the family's configs have it")
     elif dtype not in BYTES:

@@ -28,9 +28,10 @@ def test_batches_are_no_larger_than_all_requests_together() -> None:
     assert ask(max_num_batched_tokens=512).batch == Batch(512, 512)
 
 
-def test_two_batches_are_in_flight_or_one_a_stage() -> None:
+def test_a_batch_is_in_flight_for_each_stage_and_one_ahead_but_on_a_cpu() -> None:
     assert ask(max_num_batched_tokens=1000).in_flight_tokens == 2000
-    assert ask(max_num_batched_tokens=1000, ranks=Ranks(pipeline=4)).in_flight_tokens == 4000
+    assert ask(max_num_batched_tokens=1000, ranks=Ranks(pipeline=4)).in_flight_tokens == 5000
+    assert ask(max_num_batched_tokens=1000, device="cpu").in_flight_tokens == 1000
 
 
 def test_a_block_has_sixteen_tokens_and_on_cpu_128() -> None:

@@ -57,6 +57,12 @@ def test_modes_are_part_of_the_question() -> None:
     assert asked.gpu.memory_kind == "device"
 
 
+def test_cached_prefixes_are_part_of_the_question() -> None:
+    for modes, cached in (([], True), ([{"kind": "prefix_cache", "enabled": False}], False)):
+        asked, _ = deployment_ask(deployment(modes=modes), SMOLLM, cpu(16), facts())
+        assert asked.prefix_cache is cached
+
+
 def test_no_more_gpus_are_named_as_the_nearest_than_the_machine_has() -> None:
     short, large = {"max_model_len": 4096}, Model(shape("meta-llama/Meta-Llama-3.1-70B"))
     two = fit(deployment(engine=short), large, h100(2), facts())
