@@ -119,6 +119,19 @@ _ENGINES = (
         "{{ $labels.revision }} were answered by one engine alone",
         advice="Decoding engines prefill too, so TTFT and TPOT grow. See who prefills, and KV transfer.",
     ),
+    Alert(
+        name="TeapotDraftsWasted",
+        expr=both(
+            # A draft cannot gain more than the tokens that it adds to a step.
+            f"{SLIS['acceptance_length'].query(REVISION.over('30m'))} < 1.1",
+            f"{total(increase(vllm('spec_decode_drafts'), REVISION.over('30m')), REVISION)} >= 1000",
+        ),
+        hold="15m",
+        severity="warning",
+        summary="{{ $labels.deployment }}: with its drafts {{ $labels.revision }} makes only "
+        '{{ $value | printf "%.2f" }} tokens a step',
+        advice="Drafting and checking cost more than that gains. Draft otherwise, or turn speculation off.",
+    ),
 )
 _OURS = DEPLOYMENT.only('job=~"gateway|engine"')
 _OTHERS = DEPLOYMENT.only('job!~"gateway|load"', 'deployment!=""')

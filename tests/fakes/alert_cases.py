@@ -156,6 +156,25 @@ def _fallback() -> Iterator[Case]:
     yield Case(name, "no data", {}, "25m")
 
 
+def _drafts() -> Iterator[Case]:
+    name = "TeapotDraftsWasted"
+    drafts, accepted = (
+        f"vllm:spec_decode_num_{what}_total{{{VLLM}}}" for what in ("drafts", "accepted_tokens")
+    )
+    says = "demo: with its drafts main makes only 1.05 tokens a step"
+    fires = {says: {**DEMO, "revision": "main", **WARNING}}
+    yield Case(
+        name, "one of twenty drafts has a token", {drafts: "0+100x60", accepted: "0+5x60"}, "50m", fires
+    )
+    yield Case(
+        name, "none has", {drafts: "0+100x60", accepted: "0x60"}, "50m", {says.replace("5", "0"): fires[says]}
+    )
+    yield Case(name, "one of five", {drafts: "0+100x60", accepted: "0+20x60"}, "50m")
+    yield Case(name, "hardly any drafts", {drafts: "0+10x60", accepted: "0x60"}, "50m")
+    yield Case(name, "other prompts for a while", {drafts: "0+100x60", accepted: "0+60x30 1800x30"}, "60m")
+    yield Case(name, "no data", {}, "50m")
+
+
 def _down() -> Iterator[Case]:
     name, gateway = "TeapotGatewayDown", f"up{{{GATEWAY}}}"
     says = "demo: the gateway at 127.0.0.1:8001 does not answer Prometheus"
@@ -207,5 +226,5 @@ def _blind() -> Iterator[Case]:
 
 CASES: tuple[Case, ...] = (
     *_nothing_ready(), *_refuses(), *_queue(), *_kv_cache(), *_failures(), *_no_tokens(),
-    *_mode(), *_fallback(), *_down(), *_gone(), *_blind(),
+    *_mode(), *_fallback(), *_drafts(), *_down(), *_gone(), *_blind(),
 )  # fmt: skip

@@ -70,7 +70,7 @@ class Watch:
 
     def until(self, done: Callable[[], bool]) -> None:
         """Look on until something is so. A busy machine may take long."""
-        deadline = time.monotonic() + 90
+        deadline = time.monotonic() + 150
         while True:
             self.active = self._prometheus.alerts()
             for alert in self.active:
@@ -80,8 +80,8 @@ class Watch:
                 return
             if time.monotonic() > deadline:
                 shown = "\n".join(f"{a.state} {sorted(a.labels)}" for a in self.active)
-                pytest.fail(f"not in 90 s; active are:\n{shown}\n{self._prometheus.log.read_text()}")
-            time.sleep(0.1)
+                pytest.fail(f"not in 150 s; active are:\n{shown}\n{self._prometheus.log.read_text()}")
+            time.sleep(0.2)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -74,11 +74,13 @@ class SteppingPages:
 
             def do_GET(self) -> None:
                 body = pages.answer(self.path)
-                self.send_response(503 if body is None else 200)
-                self.send_header("Content-Type", "text/plain; version=0.0.4")
-                self.send_header("Content-Length", str(len(body or "")))
-                self.end_headers()
-                self.wfile.write((body or "").encode())
+                # On a busy machine a scrape may have been given up.
+                with suppress(ConnectionError):
+                    self.send_response(503 if body is None else 200)
+                    self.send_header("Content-Type", "text/plain; version=0.0.4")
+                    self.send_header("Content-Length", str(len(body or "")))
+                    self.end_headers()
+                    self.wfile.write((body or "").encode())
 
             def log_message(self, *words: object) -> None:
                 """Say nothing."""

@@ -57,6 +57,7 @@ def _engine(
     preempted: tuple[float, float] = (0, 0),
     tokens: tuple[float, float] = (50, 50),
     finished: tuple[float, float] = (5, 5),
+    accepted: tuple[float, float] = (60, 60),
 ) -> Page:
     of = 'model_name="m",engine="0"'
     return Page(
@@ -67,6 +68,8 @@ def _engine(
             Line(f"vllm:kv_cache_usage_perc{{{of}}}", *usage),
             _counter(f"vllm:num_preemptions_total{{{of}}}", *preempted),
             _counter(f"vllm:generation_tokens_total{{{of}}}", *tokens),
+            _counter(f"vllm:spec_decode_num_drafts_total{{{of}}}", 100, 100),
+            _counter(f"vllm:spec_decode_num_accepted_tokens_total{{{of}}}", *accepted),
             _counter(f'vllm:request_success_total{{{of},finished_reason="length"}}', *finished),
         ]
     )
@@ -103,6 +106,8 @@ def pages() -> dict[str, Page]:
         "/gone": Page(list(_backend(FINE))),
         "/blind": Page([*_backend(FINE), *_judged("availability", FINE, met=(5, 0), missed=(0, 0))]),
         "/blind/engine": _engine(),
+        "/drafting": Page([*_backend(FINE), *_judged("availability", FINE, met=(5, 5), missed=(0, 0))]),
+        "/drafting/engine": _engine(accepted=(60, 0)),
         "/calm": Page(calm),
         "/calm/engine": _engine(),
         "/elsewhere": Page(elsewhere),
@@ -207,6 +212,11 @@ TROUBLES: tuple[Trouble, ...] = (
         "TeapotPrefillFallback",
         r"demo: [0-9.]+% of the divided requests of main were answered by one engine alone",
         {"deployment": "demo", "revision": "main", **_WARNING},
+    ),
+    Trouble(
+        "TeapotDraftsWasted",
+        r"drafting: with its drafts main makes only 1\.0\d tokens a step",
+        {"deployment": "drafting", "revision": "main", **_WARNING},
     ),
     Trouble(
         "TeapotGatewayDown",
