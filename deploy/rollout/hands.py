@@ -11,7 +11,12 @@ from deploy.prepared import Among, prepare
 from deploy.rollout.evidence import Quality
 from deploy.rollout.plan import Plan
 from deploy.rollout.probing import compare_answers, warm
+from deploy.rollout.seen import Engine
+from serving.config.load import load_deployment
+from serving.connectors.connector import Legs
 from serving.console import Console
+from serving.errors import Failed, UsageError
+from serving.modes.disaggregated import Disaggregated
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +39,16 @@ class RealHands:
         count = warm(urls)
         self.console.say(f"warmed up with {count} requests")
 
-    def compare(self, canaries: tuple[str, ...], baseline: str) -> Quality:
-        """Compare each new engine's answers with those of an old one. Raises: Failed."""
-        return compare_answers(canaries, baseline)
+    def compare(self, plan: Plan, engines: tuple[Engine, ...], baseline: str) -> Quality:
+        """Compare each new engine's answers, and each pair's, with those of an old one. Raises: Failed."""
+        return compare_answers(engines, baseline, _legs(plan))
+
+
+def _legs(plan: Plan) -> Legs | None:
+    """How the new file's engines hand over to each other; None: they do not, or without being told."""
+    try:
+        deployment, _ = load_deployment(plan.file, ())
+    except UsageError as error:
+        raise Failed(f"the new file is not as it was planned any more: {error}") from error
+    pair = deployment.mode(Disaggregated)
+    return None if pair is None else pair.connector.connector.legs

@@ -8,15 +8,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import aiohttp
 
 from deploy.rollout.evidence import Quality, Standing
-from deploy.study.quality import measure
+from deploy.rollout.pair_answers import Pair, over_both
+from deploy.rollout.seen import Engine
+from deploy.study.quality import measure, shipped_plan
 from deploy.study.quality_compare import compare, judge
-from deploy.study.quality_record import QualityRecord
+from deploy.study.quality_record import Answer, QualityPlan, QualityRecord
+from serving.connectors.connector import Legs
 from serving.errors import Failed, InvalidMeasurement
+from serving.gateway.backends import ANSWERING
 
 WORDS = (8, 64, 256)
 """Lengths of the prompts, in words: each kind of step that an engine compiles on its first is met once."""
@@ -26,6 +31,7 @@ MANY = 4096
 TIMEOUT_S = 300.0
 """For one request: the first may have an engine compile."""
 Measure = Callable[[str, str], Awaitable[QualityRecord]]
+Walk = Callable[[Pair, QualityPlan], Awaitable[tuple[Answer, ...]]]
 
 
 def warm(urls: Sequence[str]) -> int:
@@ -33,12 +39,20 @@ def warm(urls: Sequence[str]) -> int:
     return asyncio.run(_warm(urls))
 
 
-def compare_answers(canaries: Sequence[str], baseline: str, ask: Measure = measure) -> Quality:
+def compare_answers(
+    engines: Sequence[Engine],
+    baseline: str,
+    legs: Legs | None = None,
+    *,
+    ask: Measure = measure,
+    walk: Walk = over_both,
+) -> Quality:
     """Each new engine's answers beside the baseline's, and those beside the baseline's own second ones.
 
-    Raises: Failed where an engine cannot be asked.
+    With `legs`, also those that a prefilling and a decoding engine give together. Raises: Failed where an
+    engine cannot be asked.
     """
-    return asyncio.run(_compare(canaries, baseline, ask))
+    return asyncio.run(_compare(engines, baseline, legs, ask, walk))
 
 
 async def _warm(urls: Sequence[str]) -> int:
@@ -84,17 +98,27 @@ async def _ask(session: aiohttp.ClientSession, url: str, body: object = None) ->
         raise Failed(f"the engine gave no answer ({type(error).__name__})", where=url) from error
 
 
-async def _compare(canaries: Sequence[str], baseline: str, ask: Measure) -> Quality:
+async def _compare(
+    engines: Sequence[Engine], baseline: str, legs: Legs | None, ask: Measure, walk: Walk
+) -> Quality:
+    answering = [engine.url for engine in engines if engine.role in ANSWERING]
+    prefilling = [engine.url for engine in engines if engine.role == "prefill"] if legs else []
     async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=TIMEOUT_S)) as session:
-        models = {url: (await _model(session, url))[0] for url in (baseline, *canaries)}
+        models = {url: (await _model(session, url))[0] for url in (baseline, *answering)}
     control = await ask(baseline, models[baseline])
     again = await ask(baseline, models[baseline])
-    found = [(url, _judged(await ask(url, models[url]), control, again)) for url in canaries]
-    outcome = min((one.outcome for _, one in found), key=_WORST_FIRST.index)
-    named = len(canaries) > 1
+    records = {url: await ask(url, models[url]) for url in answering}
+    if legs is not None and prefilling:
+        # Each of the larger side with one of the other.
+        for number in range(max(len(prefilling), len(answering))):
+            first, second = prefilling[number % len(prefilling)], answering[number % len(answering)]
+            pair = Pair(first, second, models[second], legs)
+            records[pair.name] = replace(records[second], answers=await walk(pair, shipped_plan()))
+    found = {whose: _judged(record, control, again) for whose, record in records.items()}
+    outcome = min((one.outcome for one in found.values()), key=_WORST_FIRST.index)
     reasons = [
-        f"{url}: {reason}" if named else reason
-        for url, one in found
+        f"{whose}: {reason}" if len(found) > 1 else reason
+        for whose, one in found.items()
         if one.outcome == outcome
         for reason in one.reasons
     ]

@@ -13,7 +13,7 @@ from deploy.rollout.client import Declined
 from deploy.rollout.evidence import Quality
 from deploy.rollout.machine import EventName
 from deploy.rollout.plan import Plan
-from deploy.rollout.seen import Seen, lost
+from deploy.rollout.seen import Engine, Seen, lost
 from deploy.rollout.watch import Watch
 from serving.errors import Failed
 
@@ -29,7 +29,7 @@ class Hands(Protocol):
     def warm(self, urls: tuple[str, ...]) -> None:
         """Let engines meet each kind of work. Raises: Failed."""
 
-    def compare(self, canaries: tuple[str, ...], baseline: str) -> Quality:
+    def compare(self, plan: Plan, engines: tuple[Engine, ...], baseline: str) -> Quality:
         """Compare each new engine's answers with those of an old one. Raises: Failed."""
 
 
@@ -71,7 +71,7 @@ class Warming:
         self.say("comparing its answers with those of the running revision")
         old = next(engine.url for engine in baseline.answering if engine.ready)
         try:
-            found = self.hands.compare(tuple(engine.url for engine in canary.answering), old)
+            found = self.hands.compare(self.plan, canary.engines, old)
         except Failed as error:
             now = self.look()
             if lost(self.plan, now):

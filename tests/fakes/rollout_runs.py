@@ -22,6 +22,7 @@ from deploy.rollout.gate import Judgement
 from deploy.rollout.journal import Journal
 from deploy.rollout.machine import EventName
 from deploy.rollout.plan import Plan, Step
+from deploy.rollout.seen import Engine
 from deploy.rollout.watch import Looked
 from serving.errors import Failed
 
@@ -87,8 +88,8 @@ class Hands:
         if self.cold:
             raise Failed(self.cold)
 
-    def compare(self, canaries: tuple[str, ...], baseline: str) -> Quality:
-        assert (canaries, baseline) == (("http://new",), "http://main")
+    def compare(self, plan: Plan, engines: tuple[Engine, ...], baseline: str) -> Quality:
+        assert ([engine.url for engine in engines], baseline) == (["http://new"], "http://main")
         assert self.quality is not None
         return self.quality
 

@@ -24,6 +24,7 @@ from deploy.rollout.journal import JOURNAL, Journal
 from deploy.rollout.machine import State
 from deploy.rollout.plan import Plan, Step
 from deploy.rollout.probing import warm
+from deploy.rollout.seen import Engine
 from deploy.rollout.watch import Watch
 from serving.config.rollout import GatesSection
 from serving.errors import Failed
@@ -67,8 +68,8 @@ class FakeHands:
     def warm(self, urls: tuple[str, ...]) -> None:
         self.warming(urls)
 
-    def compare(self, canaries: tuple[str, ...], baseline: str) -> Quality:
-        self.compared.append((canaries, baseline))
+    def compare(self, plan: Plan, engines: tuple[Engine, ...], baseline: str) -> Quality:
+        self.compared.append((tuple(engine.url for engine in engines), baseline))
         assert self.quality is not None
         return self.quality
 

@@ -12,7 +12,8 @@ from fakes.scripted_engine import ScriptedEngine
 
 from deploy.rollout.hands import RealHands
 from deploy.rollout.plan import Plan, Step
-from serving.errors import TeapotError
+from deploy.rollout.seen import Engine
+from serving.errors import Failed, TeapotError
 
 
 @pytest.fixture
@@ -52,3 +53,21 @@ def test_warming_up_says_how_many_requests_it_took() -> None:
     with ScriptedEngine.start("--ttft", "0.001", "--itl", "0.001") as engine:
         RealHands(console).warm((engine.url,))
     assert console.text() == "warmed up with 7 requests\n"
+
+
+PAIR = {"kind": "disaggregated", "prefill": 1, "decode": 1, "connector": {"kind": "nixl"}}
+
+
+def test_of_a_pair_answers_are_compared_over_both_engines_too(home: EngineHome) -> None:
+    quick = ("--ttft", "0", "--itl", "0", "--hand-over", "blocks")
+    with ScriptedEngine.start(*quick) as first, ScriptedEngine.start(*quick) as second:
+        engines = (Engine(first.url, "prefill", ready=True), Engine(second.url, "decode", ready=True))
+        path = home.deployment(modes=[PAIR])
+        assert RealHands(Said()).compare(plan(path), engines, second.url).outcome == "pass"
+        # The shipped text has 12 documents with 3 prompts each; nothing else is asked of the first engine.
+        assert len(first.exchanges()) == 36
+
+
+def test_a_file_that_is_gone_by_then_is_said(home: EngineHome) -> None:
+    with pytest.raises(Failed, match="the new file is not as it was planned any more"):
+        RealHands(Said()).compare(plan(home.root / "gone.yaml"), (), "http://old")

@@ -8,8 +8,11 @@ from collections.abc import Iterator
 import pytest
 from fakes.scripted_engine import ScriptedEngine
 
+from deploy.rollout.pair_answers import Pair
 from deploy.rollout.probing import compare_answers, warm
-from deploy.study.quality_record import Answer, DocumentScore, QualityRecord
+from deploy.rollout.seen import Engine
+from deploy.study.quality_record import Answer, DocumentScore, QualityPlan, QualityRecord
+from serving.connectors import CONNECTORS
 from serving.engine.ports import free_port
 from serving.errors import Failed
 
@@ -53,6 +56,10 @@ def record(nll: float, words: tuple[str, ...], split: str = "s") -> QualityRecor
     )  # fmt: skip
 
 
+def engines(*urls: str, role: str = "any") -> tuple[Engine, ...]:
+    return tuple(Engine(url, role, ready=True) for url in urls)
+
+
 def comparing(engine: ScriptedEngine, canary: QualityRecord) -> tuple[str, list[str]]:
     """The outcome, and who was asked in which order."""
     asked: list[str] = []
@@ -64,7 +71,7 @@ def comparing(engine: ScriptedEngine, canary: QualityRecord) -> tuple[str, list[
         return canary if url == canary_url else record(2.0, WORDS)
 
     canary_url = engine.url.replace("127.0.0.1", "localhost")
-    found = compare_answers((canary_url,), engine.url, ask)
+    found = compare_answers(engines(canary_url), engine.url, ask=ask)
     return found.outcome, [("canary" if url == canary_url else "baseline") for url in asked]
 
 
@@ -89,12 +96,46 @@ def test_of_several_engines_each_is_asked_and_the_one_that_answers_wrongly_is_na
         await asyncio.sleep(0)
         return record(2.7, tuple(reversed(WORDS))) if url == bad else record(2.0, WORDS)
 
-    found = compare_answers((good, bad), good, ask)
+    found = compare_answers(engines(good, bad), good, ask=ask)
     assert asked == [good, good, good, bad]
     assert found.outcome == "fail"
     assert found.reasons
     assert all(reason.startswith(f"{bad}: ") for reason in found.reasons)
-    assert compare_answers((good, good), good, ask).outcome == "pass"
+    assert compare_answers(engines(good, good), good, ask=ask).outcome == "pass"
+
+
+@pytest.mark.parametrize("handed_over_well", [True, False])
+def test_of_a_pair_also_the_answers_over_both_engines_are_compared(
+    engine: ScriptedEngine, handed_over_well: bool
+) -> None:
+    decoders = (engine.url.replace("127.0.0.1", "localhost"), engine.url)
+    walked: list[Pair] = []
+
+    async def ask(url: str, model: str) -> QualityRecord:
+        await asyncio.sleep(0)
+        return record(2.0, WORDS)
+
+    async def walk(pair: Pair, plan: QualityPlan) -> tuple[Answer, ...]:
+        walked.append(pair)
+        await asyncio.sleep(0)
+        words = WORDS if handed_over_well else tuple(reversed(WORDS))
+        return tuple(Answer(f"d{at}:1/2", words) for at in range(6))
+
+    found = compare_answers(
+        (*engines("http://p", role="prefill"), *engines(*decoders, role="decode")),
+        engine.url,
+        CONNECTORS["nixl"].legs,
+        ask=ask,
+        walk=walk,
+    )
+    assert [(pair.prefill, pair.decode, pair.model) for pair in walked] == [
+        ("http://p", url, "m") for url in decoders
+    ]
+    assert found.outcome == ("pass" if handed_over_well else "fail")
+    if not handed_over_well:
+        # Alone both decoding engines answer well, so neither is named without the other side.
+        assert found.reasons
+        assert all(reason.startswith("http://p and http://") for reason in found.reasons)
 
 
 def test_a_model_that_splits_text_otherwise_cannot_be_compared(engine: ScriptedEngine) -> None:

@@ -13,7 +13,7 @@ from fakes.rollout_runs import PLAN
 from deploy.rollout.client import Declined
 from deploy.rollout.evidence import Quality
 from deploy.rollout.journal import Journal
-from deploy.rollout.seen import read
+from deploy.rollout.seen import Engine, read
 from deploy.rollout.warming import Event, Warming
 from deploy.rollout.watch import Watch
 from serving.errors import Failed
@@ -34,8 +34,8 @@ class Hands:
     def warm(self, urls: tuple[str, ...]) -> None:
         self.calls.append(urls)
 
-    def compare(self, canaries: tuple[str, ...], baseline: str) -> Quality:
-        self.calls.append((canaries, baseline))
+    def compare(self, plan: object, engines: tuple[Engine, ...], baseline: str) -> Quality:
+        self.calls.append(([engine.url for engine in engines], baseline))
         self.asked()
         return self.quality
 
@@ -63,7 +63,7 @@ def test_engines_are_warmed_and_then_their_answers_compared_and_kept(
     hands = Hands()
     event, watch = came_of(hands, there, tmp_path)
     assert event is None
-    assert hands.calls == [("http://new",), (("http://new",), "http://main")]
+    assert hands.calls == [("http://new",), (["http://new"], "http://main")]
     assert watch.quality == Quality("pass")
     assert watch.journal.lines() == ({"at": 7.0, "kind": "quality", "outcome": "pass", "reasons": []},)
 
