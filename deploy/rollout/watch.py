@@ -84,6 +84,8 @@ class Watch:
         """The look that is due, judged and kept; None: none is due yet. Raises: Failed."""
         if state.window_s is None or now_s < state.window_s:
             return None
+        if self._lent(state, seen, now_s):
+            return None
         if not self._windows or not state.window_s <= self._windows[-1][1][0].at_s <= now_s:
             self._open(state.step, source, seen, now_s)
             return None
@@ -103,6 +105,22 @@ class Watch:
         self._count(judgement.verdict, now_s, judgement.decided)
         self.last = Looked(judgement, decisive, evidence.canary.n)
         return self.last
+
+    def _lent(self, state: State, seen: Seen, now_s: float) -> bool:
+        """Whether the canary answers the baseline's requests too, as its engines are started again.
+
+        Then it is slower for that, and the window begins anew when they are back.
+        """
+        row, alone = seen.row(self.plan.baseline), self.plan.steps[state.step or 0].weight_ratio >= 1
+        if alone or row is None or row.answers:
+            return False
+        if self._windows and self._windows[-1][1][0].at_s >= (state.window_s or 0.0):
+            text = (
+                f"no engine of '{row.name}' is ready, so the new one answers for it; the window begins anew"
+            )
+            self.journal.append({"at": now_s, "kind": "note", "text": text})
+            self._windows.pop()
+        return True
 
     def _count(self, verdict: str, at_s: float, decided: bool) -> None:
         name = verdict.lower()

@@ -17,7 +17,7 @@ from deploy.rollout.journal import DiskFull, Journal
 from deploy.rollout.machine import State
 from deploy.rollout.plan import Plan, Step
 from deploy.rollout.seen import Seen, read
-from deploy.rollout.watch import Watch
+from deploy.rollout.watch import Looked, Watch
 
 PLAN = Plan(
     deployment="demo", canary="new", baseline="main", file="/new.yaml", strategy="canary",
@@ -28,11 +28,14 @@ FIRST = State(name="baking", since_s=100.0, step=0, window_s=100.0)
 LAST = State(name="baking", since_s=200.0, step=1, window_s=200.0)
 
 
-def status(engines: int = 1, in_effect: bool | None = True) -> Seen:
+def status(engines: int = 1, in_effect: bool | None = True, old: str | None = None) -> Seen:
     backend = {"url": "http://new", "role": "any", "state": "ready", "in_flight": 0}
     row = {"name": "new", "weight": 0.5, "state": "ready", "problem": None, "file": "", "up_in_s": 1.0}
     modes = [{"kind": "lora", "asked": "a", "in_effect": in_effect, "evidence": ""}]
-    return read({"name": "demo", "revisions": [row | {"backends": [backend] * engines, "modes": modes}]})
+    rows = [row | {"backends": [backend] * engines, "modes": modes}]
+    if old is not None:
+        rows.append(row | {"name": "main", "backends": [backend | {"url": "http://main", "state": old}]})
+    return read({"name": "demo", "revisions": rows})
 
 
 @dataclass(slots=True)
@@ -186,6 +189,28 @@ def test_after_a_restart_the_window_and_the_looks_are_those_of_the_journal(watch
     looked(again, source, 131.0)
     assert again.last is not None
     assert again.last.requests == 300
+
+
+def test_while_old_engines_are_started_again_the_new_one_is_not_judged_for_answering_for_them(
+    watch: Watch,
+) -> None:
+    source = Counting()
+
+    def look(now_s: float, old: str) -> Looked | None:
+        return watch.look(FIRST, source, status(old=old), now_s)
+
+    assert look(101.0, "ready") is None
+    assert look(111.0, "ready") is not None
+    assert look(121.0, "starting") is None
+    assert look(131.0, "starting") is None
+    assert look(141.0, "ready") is None
+    assert kinds(watch) == ["window", "look", "note", "window"]
+    found = look(151.0, "ready")
+    assert found is not None
+    assert found.requests == 100  # of ten a second since 141 s
+    # At 100 % the new one answers them all anyway.
+    assert watch.look(LAST, source, status(old="starting"), 201.0) is None
+    assert watch.look(LAST, source, status(old="starting"), 211.0) is not None
 
 
 def test_modes_and_engines_are_of_the_status(watch: Watch) -> None:
