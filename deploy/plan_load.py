@@ -16,9 +16,6 @@ from serving.planner.ask import Ask, Lengths
 from serving.planner.figure import Figure
 from serving.planner.speculation import Drafting
 
-DRAWN = 1000
-"""Requests whose lengths are drawn to tell a workload's percentiles."""
-
 
 def lengths(args: argparse.Namespace) -> Lengths | None:
     """The lengths of requests: by a run, a workload, or options; None: not said. Raises: UsageError."""
@@ -26,7 +23,9 @@ def lengths(args: argparse.Namespace) -> Lengths | None:
     if args.run:
         return _run_lengths(args.run)
     if args.workload:
-        return _workload_lengths(args.workload)
+        from deploy.plan_workload import workload_pairs
+
+        return _lengths(workload_pairs(args.workload), args.workload)
     if args.input_tokens is None and args.output_tokens is None:
         return None
     prompt, answer = args.input_tokens, args.output_tokens or 0
@@ -61,32 +60,6 @@ def _one_source_of_lengths(args: argparse.Namespace) -> None:
         raise UsageError(
             "the tokens of a prompt are missing", where=", ".join(said), fix="give --input-tokens too"
         )
-
-
-def _workload_lengths(path: str) -> Lengths:
-    """The lengths that the workload's own draws give, by its seed. Raises: UsageError."""
-    from loadgen.lengths import drawer
-    from loadgen.workload import Workload
-    from loadgen.workload_lengths import FromFile
-    from serving.config.load import load_model
-
-    workload = load_model(path, Workload)
-    asked = getattr(workload.prompts, "input_tokens", None)
-    answered = getattr(workload.prompts, "output_tokens", None) or workload.sampling.max_tokens
-    if asked is None or answered is None or isinstance(asked, FromFile) or isinstance(answered, FromFile):
-        raise UsageError(
-            f"prompts of kind {workload.prompts.kind} do not tell their lengths",
-            where=f"{path}: prompts",
-            fix="give --input-tokens and --output-tokens, or --run with a folder in which it ran",
-        )
-    prompt = drawer(asked, seed=workload.seed, name="input", files={})
-    if isinstance(answered, int):
-        fixed = answered
-        pairs = [(prompt(index), fixed) for index in range(DRAWN)]
-    else:
-        answer = drawer(answered, seed=workload.seed, name="output", files={})
-        pairs = [(prompt(index), answer(index)) for index in range(DRAWN)]
-    return _lengths(pairs, path)
 
 
 def _lengths(pairs: Sequence[tuple[int, int]], source: str) -> Lengths:
