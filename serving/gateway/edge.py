@@ -66,6 +66,15 @@ class _EdgeProtocol(web.RequestHandler):
             # The connection's own task was started by the line above.
             self._loop = cast(asyncio.AbstractEventLoop, _NoTaskEach(self._loop))
 
+    async def start(self) -> None:
+        """Serve one request after the other, until the connection ends."""
+        try:
+            await super().start()
+        except asyncio.CancelledError as gone:
+            # The task keeps it and, by its traceback, the request's frames, of which some know the task: a
+            # ring, with all of the request in it, that only the garbage collector would open.
+            raise gone.with_traceback(None) from None
+
     def resume_reading(self, resume_parser: bool = True) -> None:
         """Read on after a pause. aiohttp asks for it with every body, and would parse to find nothing."""
         if self._reading_paused:

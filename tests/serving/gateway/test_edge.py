@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import sys
-from collections.abc import Awaitable, Callable
+import weakref
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 
 import pytest
 from aiohttp import web
 from fakes.raw_http import RawClient, ask, get
 from fakes.samples import total
 
-from serving.gateway.edge import EdgeServer
+from serving.gateway.edge import EdgeServer, Handler
 from serving.gateway.limits import GatewayLimits
 from serving.gateway.server import Gateway
 
@@ -72,6 +75,15 @@ async def test_a_connection_serves_several_requests(gateway: Gateway) -> None:
     assert answer.raw.count(b"HTTP/1.1 200 OK") == 3
 
 
+@asynccontextmanager
+async def connected(handle: Handler) -> AsyncIterator[RawClient]:
+    """A client of a server of its own."""
+    edge = EdgeServer(handle, lambda status: web.Response(status=status), GatewayLimits())
+    server = await asyncio.get_running_loop().create_server(edge, "127.0.0.1", 0)
+    async with server, RawClient.connect(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}") as client:
+        yield client
+
+
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="there aiohttp's tasks begin at once")
 async def test_the_requests_of_a_connection_run_in_its_own_task() -> None:
     tasks: list[asyncio.Task[None] | None] = []
@@ -80,10 +92,35 @@ async def test_the_requests_of_a_connection_run_in_its_own_task() -> None:
         tasks.append(asyncio.current_task())
         return web.Response(text="ok")
 
-    edge = EdgeServer(handle, lambda status: web.Response(status=status), GatewayLimits())
-    server = await asyncio.get_running_loop().create_server(edge, "127.0.0.1", 0)
-    async with server, RawClient.connect(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}") as client:
+    async with connected(handle) as client:
         await client.send(get("/a").replace(b"Connection: close\r\n", b"") + get("/b"))
         await client.answer()
     assert len(tasks) == 2
     assert tasks[0] is tasks[1]
+
+
+class Kept:
+    """Something of a request."""
+
+
+async def test_a_client_that_leaves_leaves_nothing_for_the_garbage_collector() -> None:
+    seen: list[weakref.ref[Kept]] = []
+    came, freed = asyncio.Event(), asyncio.Event()
+
+    async def handle(request: web.BaseRequest) -> web.StreamResponse:
+        kept = Kept()
+        seen.append(weakref.ref(kept, lambda _: freed.set()))
+        came.set()
+        async with asyncio.timeout(None) as timer:
+            await asyncio.Event().wait()
+        return web.Response(text=f"{kept}{timer}")
+
+    gc.disable()
+    try:
+        async with connected(handle) as client:
+            await client.send(get("/a"))
+            await came.wait()
+        async with asyncio.timeout(10):
+            await freed.wait()
+    finally:
+        gc.enable()

@@ -16,6 +16,7 @@ from fakes.scripted_engine import ScriptedEngine
 
 from serving.gateway.backends import Backend
 from serving.gateway.elsewhere import Elsewhere
+from serving.gateway.probing import Pace
 from serving.gateway.routing_settings import RoutingSettings
 from serving.gateway.server import Gateway
 from serving.gateway.settings import EdgeSettings
@@ -181,11 +182,15 @@ async def test_worker_processes_know_the_key_too_and_probing_is_the_parents(
     engine: RawEngine, key_file: Path, make: Make
 ) -> None:
     engine.answer = fixed(OK)
+    clock = asyncio.get_running_loop().time
+    began_s = clock()
     gateway = await make(workers=2, cluster=Elsewhere((engine.url,), key_file=key_file))
     await asyncio.sleep(0.1)  # A worker is told within 10 ms.
     assert {(await ask(gateway.public_url, post(CHAT))).status for _ in range(6)} == {200}
     assert {call.header("Authorization") for call in engine.calls} == {f"Bearer {SECRET}"}
-    assert sum(call.line.startswith("GET") for call in engine.calls) == 1
+    # The workers' questions would make it three at once, however slow the machine is.
+    asked = sum(call.line.startswith("GET") for call in engine.calls)
+    assert 1 <= asked <= 1 + (clock() - began_s) / Pace().every_s
 
 
 async def test_the_openai_client_works_unchanged_through_such_a_revision(make: Make) -> None:
