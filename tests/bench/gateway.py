@@ -3,6 +3,7 @@
 Owns: what is measured and how it is shown. Knows nothing about how a peer is started. Costs are a process's
 own CPU time (user and system), so that they mean the same on a busy machine; rates "per core" are by that
 CPU time. Only the added time to the first token is by the wall clock: medians of interleaved requests.
+Another checkout of this gateway (`teapot@FOLDER`) is a peer too: a change is measured beside what was before.
 """
 
 from __future__ import annotations
@@ -66,24 +67,33 @@ def cpu_s(pid: int) -> float:
     return total * _TICK_S
 
 
+def busy_ns(pid: int | None) -> int:
+    """CPU time of a process and its descendants, to the nanosecond, but without threads that have ended."""
+    if pid is None:
+        return 0
+    tasks = [task for one in family(pid) for task in Path(f"/proc/{one}/task").iterdir()]
+    return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks)
+
+
 def rss_bytes(pid: int) -> int:
     """Resident memory of a process and its descendants."""
     pages = sum(int(Path(f"/proc/{one}/statm").read_text().split()[1]) for one in family(pid))
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
-async def added_ttft(peers: list[Peer], rounds: int) -> dict[str, list[float]]:
-    """Times to the first event, each peer asked once a round."""
-    seen: dict[str, list[float]] = {one.name: [] for one in peers}
-    clients = {one.name: await connect(one.url) for one in peers}
+async def lone_requests(peers: list[Peer], rounds: int) -> dict[str, list[tuple[float, float]]]:
+    """Seconds to the first event and of the peer's CPU, each peer asked once a round."""
+    seen: dict[str, list[tuple[float, float]]] = {one.name: [] for one in peers}
+    clients = [(one, await connect(one.url)) for one in peers]
     for round_ in range(rounds + 5):
-        for name, client in clients.items():
+        for one, client in clients:
+            cpu = busy_ns(one.pid)
             took = await ttft_s(client)
-            if round_ >= 5:
-                seen[name].append(took)
             # Low load: nobody is still busy with the last request.
             await asyncio.sleep(0.005)
-    close(list(clients.values()))
+            if round_ >= 5:
+                seen[one.name].append((took, (busy_ns(one.pid) - cpu) / 1e9))
+    close([client for _, client in clients])
     return seen
 
 
@@ -135,9 +145,10 @@ async def measure(peers: list[Peer], options: argparse.Namespace) -> dict[str, A
             # First of all, for later the process has memory left over from other loads.
             await step(one, "held", partial(held, one, LOADS.get(one.name, Load())), results)
     say(f"time to the first token, {options.rounds} rounds")
-    for name, times in (await added_ttft(peers, options.rounds)).items():
-        results[name]["ttft_s"] = statistics.quantiles(times, n=4)
-        say(f"{name}: {[round(1e3 * quartile, 2) for quartile in results[name]['ttft_s']]} ms")
+    for name, seen in (await lone_requests(peers, options.rounds)).items():
+        for key, figures in zip(("ttft_s", "lone_cpu_s"), zip(*seen, strict=True), strict=True):
+            results[name][key] = statistics.quantiles(figures, n=4)
+            say(f"{name}: {key} {[round(1e3 * quartile, 3) for quartile in results[name][key]]} ms")
     for _ in range(options.repeats):
         for one in peers:
             load = LOADS.get(one.name, Load())
@@ -167,13 +178,16 @@ COLUMNS: dict[str, tuple[str, str, Callable[[float], str]]] = {
 
 
 def table(results: dict[str, Any]) -> str:
-    """Medians, with the lowest and the highest in brackets; of the time to the first token its quartiles."""
+    """Medians, with the lowest and the highest in brackets; of lone requests the quartiles."""
     base = results["none"]["ttft_s"][1]
-    rows = ["| | added TTFT | " + " | ".join(COLUMNS) + " |", "|---|---|" + "---|" * len(COLUMNS)]
+    heads = ["added TTFT", "CPU of a lone request", *COLUMNS]
+    rows = ["| | " + " | ".join(heads) + " |", "|---|" + "---|" * len(heads)]
     for name, row in results.items():
         if name != "none":
             low, middle, high = (1e3 * (quartile - base) for quartile in row["ttft_s"])
             cells = [f"{middle:.2f} ms ({low:.2f} to {high:.2f})"]
+            low, middle, high = (1e6 * quartile for quartile in row["lone_cpu_s"])
+            cells.append(f"{middle:.0f} us ({low:.0f} to {high:.0f})")
             cells += [cell(row["runs"].get(key, []), figure, show) for key, figure, show in COLUMNS.values()]
             rows.append(f"| {name} {row['version']} | " + " | ".join(cells) + " |")
     return "\n".join(rows)

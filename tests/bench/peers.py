@@ -97,9 +97,15 @@ def installed(python: Path, name: str) -> str:
 def commands(
     name: str, engine: str, port: int, scratch: Path
 ) -> tuple[list[str], str, dict[str, str]] | None:
-    """The command of a peer, its version, its variables; None if it cannot be had."""
-    if name in ("teapot", "teapot-asyncio"):
-        program = GATEWAY if name == "teapot" else "import sys; sys.modules['uvloop'] = None" + GATEWAY
+    """The command of a peer, its version, its variables; None if it cannot be had.
+
+    `teapot@FOLDER` is the gateway of another checkout, such as a worktree of an older commit.
+    """
+    kind, _, checkout = name.partition("@")
+    if kind in ("teapot", "teapot-asyncio"):
+        program = GATEWAY if kind == "teapot" else "import sys; sys.modules['uvloop'] = None" + GATEWAY
+        if checkout:
+            program = f"import sys; sys.path.insert(0, {checkout!r})\n{program}"
         return (
             [sys.executable, "-c", program, engine, str(port)],
             installed(Path(sys.executable), "teapot-serving"),
@@ -163,7 +169,7 @@ def peer(name: str, engine: str, scratch: Path) -> Iterator[Peer | None]:
         yield None
         return
     command, version, variables = made
-    with (scratch / f"{name}.log").open("wb") as log:
+    with (scratch / f"{name.replace('/', '-')}.log").open("wb") as log:
         process = subprocess.Popen(
             command, env={**os.environ, **variables}, stdout=log, stderr=log, start_new_session=True
         )
