@@ -26,12 +26,14 @@ from serving.engine.recipes import recipe_of
 from serving.errors import UsageError
 from serving.facts.hardware import Gpu
 from serving.facts.load import gpus, kv_formats, latent_storage, model_configs, overheads, weight_storage
+from serving.modes.disaggregated import Disaggregated
 from serving.modes.mode import Device, MachineFacts
 from serving.modes.speculative import Speculative
 from serving.planner.ask import Ask
 from serving.planner.fit import Facts, Model, Place, deployment_ask
 from serving.planner.plan import Plan, make_plan
 
+NOT_MOVED = "what moving a prompt's KV cache to the decoding engine takes is not told: give --link, GB/s"
 NOT_PREDICTED = "what speculation gains is not predicted: give its measured --acceptance(-by-position)"
 
 
@@ -54,6 +56,8 @@ def plan_file(args: argparse.Namespace) -> Plan:
     )
     if deployment.mode(Speculative) and not args.speculate:
         ask = replace(ask, shape=replace(ask.shape, notes=(*ask.shape.notes, NOT_PREDICTED)))
+    if deployment.mode(Disaggregated) and not args.link:
+        ask = replace(ask, shape=replace(ask.shape, notes=(*ask.shape.notes, NOT_MOVED)))
     if args.run:
         ask = calibrate(ask, args.run)
     return make_plan(replace(ask, drafting=drafting(args, ask)), overheads())

@@ -8,6 +8,7 @@ import pytest
 from fakes.plan_options import options
 
 from deploy.plan_file import plan_file
+from serving.engine.devices import nvidia_driver_answers
 from serving.errors import UsageError
 
 
@@ -92,3 +93,29 @@ def test_a_draft_is_counted_as_its_checkpoint_has_it_beside_a_quantized_model(tm
     draft = "{kind: speculative, method: draft_model, model: smollm2-135m, tokens: 3}"
     found = plan_file(options(write(tmp_path, text.format(draft)), "--gpu", "l4"))
     assert found.weights.draft_bytes == 2 * 134_515_008
+
+
+def test_a_pair_of_engines_without_a_link_is_told_what_is_missing(tmp_path: Path) -> None:
+    pair = "engine: {max_model_len: 2048}\nmodes:\n  - {kind: disaggregated, connector: {kind: nixl}}\n"
+    file = write(tmp_path, pair)
+    assert any("give --link" in note for note in plan_file(options(file, "--gpu", "l4")).ask.shape.notes)
+    linked = plan_file(options(file, "--gpu", "l4", "--link", "50"))
+    assert linked.transfer is not None
+    assert not any("--link" in note for note in linked.ask.shape.notes)
+
+
+def test_an_acceptance_where_the_file_drafts_nothing_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"the file drafts nothing .*give it the mode speculative"):
+        plan_file(options(write(tmp_path, ""), "--gpu", "l4", "--acceptance", "0.5"))
+
+
+@pytest.mark.skipif(nvidia_driver_answers(), reason="this machine has a GPU to plan for")
+def test_a_file_for_cuda_on_a_machine_without_is_told_to_name_the_gpu(tmp_path: Path) -> None:
+    file = write(tmp_path, "engine: {device: cuda}\n")
+    with pytest.raises(UsageError, match=r"d\.yaml:2: engine\.device: no NVIDIA driver .*--gpu h100-sxm"):
+        plan_file(options(file))
+
+
+def test_the_tokens_of_a_step_are_the_modes(tmp_path: Path) -> None:
+    chunks = "engine: {max_model_len: 2048}\nmodes:\n  - {kind: chunked_prefill, max_batched_tokens: 512}\n"
+    assert plan_file(options(write(tmp_path, chunks), "--gpu", "l4")).ask.batch.max_num_batched_tokens == 512
