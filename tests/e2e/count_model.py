@@ -2,8 +2,9 @@
 
 stdin is a JSON object: `models`, each name's config.json, and `cases`, each a model's name, how it is spread
 and stored, and `asks` of [max_model_len, max_num_batched_tokens, bytes of KV cache]. stdout is the same with
-`counts` (parameters by transformers' class) and, in each case, `stages` (bytes of one rank's parameters, by
-pipeline stage) and `answers` ([blocks, tokens, concurrency] of each ask).
+`counts` (parameters by transformers' class), `slots` (bytes of a head in formats of the cache) and, in each
+case, `stages` (bytes of one rank's parameters, by pipeline stage) and `answers` ([blocks, tokens,
+concurrency] of each ask).
 
 Nothing is loaded: all tensors are on torch's meta device. The layout of the ranks is pretended, so that a
 model's classes divide their tensors as they would on so many devices, and `gpu` cases have what CUDA's
@@ -21,9 +22,11 @@ import sys
 import tempfile
 import types
 from pathlib import Path
+from typing import ClassVar
 
 SCALES = tuple(f"{part}_scale" for part in ("q", "k", "v", "prob"))
 """Ends of the names of attention's scales."""
+DIMENSIONS = (64, 80, 96, 112, 128, 192, 256)
 os.environ |= {"VLLM_LOGGING_LEVEL": "ERROR", "HF_HUB_OFFLINE": "1"}
 
 
@@ -50,7 +53,7 @@ class Anything(type):
 class Vision(types.ModuleType):
     """Stands in for torchvision, which some models' files import for images and the environment lacks."""
 
-    __path__ = ()
+    __path__: ClassVar[list[str]] = []
 
     def __getattr__(self, name):
         if name.startswith("__"):
@@ -201,6 +204,20 @@ def parameters(folder):
     return sum(parameter.numel() for parameter in model.parameters()) + buffers
 
 
+def slots():
+    """Bytes of the keys and values of a token and a head, by format and dimension, where files of CUDA's
+    backends can be imported."""
+    from vllm.model_executor.layers.quantization.turboquant.config import TurboQuantConfig
+    from vllm.utils.torch_utils import nvfp4_kv_cache_full_dim
+
+    turbo = [f"turboquant_{bits}" for bits in ("k8v4", "4bit_nc", "k3v4_nc", "3bit_nc")]
+    found = {
+        name: {dim: TurboQuantConfig.from_cache_dtype(name, dim).slot_size_aligned for dim in DIMENSIONS}
+        for name in turbo
+    }
+    return {**found, "nvfp4": {dim: 2 * nvfp4_kv_cache_full_dim(dim) for dim in DIMENSIONS}}
+
+
 def written(said):
     """As JSON, each model and each case on a line."""
     parts = []
@@ -226,6 +243,7 @@ def main() -> None:
             folders[name] = str(folder)
         plain = [name for name, config in wanted["models"].items() if "quantization_config" not in config]
         wanted["counts"] = {name: parameters(folders[name]) for name in plain}
+        wanted["slots"] = slots()
         wanted["cases"] = [count(case, folders[case["model"]]) for case in wanted["cases"]]
     sys.stdout.write(written(wanted))
 

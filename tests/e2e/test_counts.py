@@ -36,4 +36,5 @@ def test_the_record_is_what_the_engines_own_classes_say(environment: Environment
     assert ran.returncode == 0, ran.stderr[-2000:]
     said = json.loads(ran.stdout)
     assert said["counts"] == recorded["counts"]
+    assert said["slots"] == recorded["slots"]
     assert said["cases"] == recorded["cases"]

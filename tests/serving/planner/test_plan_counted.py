@@ -7,13 +7,14 @@ The record is what `tests/e2e/count_model.py` said in an engine environment of v
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fakes.planning import ask, cache_of
 
-from serving.facts.load import overheads, weight_storage
+from serving.facts.load import kv_formats, overheads, weight_storage
 from serving.facts.storage import find_storage
 from serving.planner.model import model_shape
 from serving.planner.plan import Plan, memory_plan
@@ -34,14 +35,12 @@ def planned(case: dict[str, Any], asked: tuple[int, int, int]) -> Plan:
     storage = find_storage(model.quantization or "bf16", weight_storage())
     assert storage is not None
     longest, batched, memory = asked
-    from dataclasses import replace
-
     question = ask(
         model,
         weights=replace(storage, ignore=model.ignore),
         cache=cache_of(case.get("kv", "auto"), device=device),
         device=device,
-        ranks=Ranks(*(case.get(key, 1) for key in ("tensor", "pipeline", "data")), case.get("expert", False)),
+        ranks=Ranks(**{key: case[key] for key in ("tensor", "pipeline", "data", "expert") if key in case}),
         memory_bytes=2**50,
         max_model_len=longest,
         max_num_batched_tokens=batched,
@@ -52,8 +51,8 @@ def planned(case: dict[str, Any], asked: tuple[int, int, int]) -> Plan:
 
 
 def named(case: dict[str, Any]) -> str:
-    return " ".join(str(value) if key == "model" else f"{key}={value}" for key, value in case.items()
-                    if key not in ("asks", "stages", "answers"))  # fmt: skip
+    spread = {key: value for key, value in case.items() if key not in ("asks", "stages", "answers")}
+    return " ".join(f"{key}={value}" for key, value in spread.items())
 
 
 @pytest.mark.parametrize("case", RECORD["cases"], ids=named)
@@ -67,3 +66,9 @@ def test_a_rank_and_its_cache_are_those_of_vllms_own_classes(case: dict[str, Any
 @pytest.mark.parametrize("name", RECORD["counts"])
 def test_parameters_are_those_of_transformers_class(name: str) -> None:
     assert shape_of(name).parameters == RECORD["counts"][name]
+
+
+@pytest.mark.parametrize("name", RECORD["slots"])
+def test_a_head_takes_the_bytes_that_vllm_gives_it_in_a_format(name: str) -> None:
+    told = RECORD["slots"][name]
+    assert {dim: kv_formats()[name].bytes_per_head(int(dim)) for dim in told} == told
