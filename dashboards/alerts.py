@@ -35,7 +35,8 @@ _USERS = (
         ),
         hold="5m",
         severity="warning",
-        summary="{{ $labels.deployment }}: {{ $value | humanizePercentage }} of all requests are refused",
+        summary="{{ $labels.deployment }}: {{ $value | humanizePercentage }} of the requests "
+        "that ended were refused",
         advice="The gateway's queue is full, or no engine is ready. Add engines or limit callers; "
         "a longer queue only lets them wait longer.",
     ),

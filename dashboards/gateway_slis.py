@@ -75,7 +75,8 @@ GATEWAY_SLIS: tuple[Sli, ...] = (
     ),
     Sli(
         key="tpot_met", title="TPOT within objective", unit="ratio", better="higher",
-        help="Streams whose time per output token was within the deployment's objective.",
+        help="Streams whose time per output token was within the deployment's objective; "
+        "only those that tell how many tokens they had (include_usage) are judged.",
         query=_met_ratio("tpot"),
     ),
     Sli(

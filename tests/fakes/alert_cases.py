@@ -54,7 +54,7 @@ def _refuses() -> Iterator[Case]:
         requests % ("rejected", "503"),
         requests % ("rejected", "429"),
     )
-    fires = {"demo: 10% of all requests are refused": {**DEMO, **WARNING}}
+    fires = {"demo: 10% of the requests that ended were refused": {**DEMO, **WARNING}}
     yield Case(name, "the queue is full", {ok: "0+18x20", full: "0+2x20"}, "15m", fires)
     yield Case(name, "a caller over its rate is not our doing", {ok: "0+18x20", limited: "0+2x20"}, "15m")
     yield Case(name, "one refusal of few requests", {ok: "0+1x20", full: "0x9 1x11"}, "15m")

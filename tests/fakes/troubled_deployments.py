@@ -173,7 +173,7 @@ TROUBLES: tuple[Trouble, ...] = (
     ),
     Trouble(
         "TeapotGatewayRefuses",
-        "demo: [0-9.]+% of all requests are refused",
+        "demo: [0-9.]+% of the requests that ended were refused",
         {"deployment": "demo", **_WARNING},
     ),
     Trouble(
