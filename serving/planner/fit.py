@@ -118,7 +118,7 @@ def fit(deployment: Deployment, model: Model, place: Place, facts: Facts) -> Fit
     plan = make_plan(ask, facts.overheads)
     block = _kv_block(deployment, plan, facts)
     if plan.fits or ask.device != "cpu":
-        there = _devices(place, engines)
+        there = _devices(place, engines, ask.ranks.devices)
         advice = () if plan.fits else advise(plan, facts.choices, facts.overheads, devices=there)
         return Fit(plan, engines, advice, block)
     return Fit(plan, engines, _on_cpu(plan, facts), block)
@@ -252,11 +252,11 @@ def _memory(place: Place, gpu: Gpu | None, workers: int) -> int:
     return gpu.memory_bytes
 
 
-def _devices(place: Place, engines: int) -> int | None:
-    """GPUs of this machine that one engine can have; None: they are not this machine's."""
+def _devices(place: Place, engines: int, used: int) -> int | None:
+    """GPUs that one engine can have: this machine's, or what it has on several; None: others' machines."""
     if place.gpu is not None or not place.machine.accelerators:
         return None
-    return max(1, len(place.machine.accelerators) // engines)
+    return max(used, len(place.machine.accelerators) // engines)
 
 
 def _left_out(flags: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]:
