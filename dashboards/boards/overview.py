@@ -131,8 +131,8 @@ _FAST = Row(
             (
                 "tpot", "TPOT",
                 "Time per output token after the first, of streams that tell how many they had "
-                "(include_usage). Do: if it grows with what runs at once, lower max_num_seqs, add engines, or "
-                "see Levers: speculation and quantization.",
+                "(include_usage). Do: if it grows with what runs at once, lower max_num_seqs, add engines, "
+                "or see Levers: speculation and quantization.",
             ),
             (
                 "e2e", "E2E",
