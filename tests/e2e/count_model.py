@@ -22,7 +22,6 @@ import sys
 import tempfile
 import types
 from pathlib import Path
-from typing import ClassVar
 
 SCALES = tuple(f"{part}_scale" for part in ("q", "k", "v", "prob"))
 """Ends of the names of attention's scales."""
@@ -53,7 +52,9 @@ class Anything(type):
 class Vision(types.ModuleType):
     """Stands in for torchvision, which some models' files import for images and the environment lacks."""
 
-    __path__: ClassVar[list[str]] = []
+    def __init__(self, name):
+        super().__init__(name)
+        self.__path__ = []
 
     def __getattr__(self, name):
         if name.startswith("__"):
