@@ -12,7 +12,7 @@ from fakes.engine_home import EngineHome, make_engine_home
 from fakes.revisions import file_of, running
 from fakes.rollouts import SECTION
 
-from deploy.rollout.journal import JOURNAL, Journal, latest
+from deploy.rollout.journal import JOURNAL, Journal, newest_first
 from deploy.rollout.session import rollouts_of
 from deploy.rollout_demo import BAD, BEFORE, GOOD, WORKLOAD, RolloutDemo
 from loadgen.workload import Workload
@@ -90,7 +90,7 @@ async def test_a_good_and_a_bad_revision_are_rolled_out_under_load_one_after_the
     assert demo.load is not None
     assert demo.load.summary["requests"]["failed"] == 0
     assert drawn == []  # There is no Prometheus here.
-    newest = latest(rollouts_of("scripted"))
+    newest = next(iter(newest_first(rollouts_of("scripted"))), None)
     assert newest is not None
     assert Journal(newest / JOURNAL).lines()[-1]["state"]["name"] == "failed"
     assert "as expected" in up.console.results()
