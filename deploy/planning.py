@@ -10,8 +10,8 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any, Literal, NamedTuple
 
 from deploy.plan_calibration import calibrate
 from deploy.plan_cpu import cores_here, default_cache_bytes, this_cpu
@@ -36,8 +36,7 @@ NUMBERED = r"\d+(\.\d+)+((a|b|rc|\.post|\.dev)\d+)*(\+[\w.]+)?"
 """A version as Python packages have them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Spread:
+class Spread(NamedTuple):
     """What the options say of devices."""
 
     ranks: Ranks

@@ -127,7 +127,7 @@ def _without_secrets(command: EngineCommand) -> EngineCommand:
         command,
         argv=tuple(_HIDDEN if word in hidden else word for word in command.argv),
         environment={k: _HIDDEN if v in hidden else v for k, v in command.environment.items()},
-        settings=tuple(replace(s, value=_HIDDEN) if s.value in hidden else s for s in command.settings),
+        settings=tuple(s._replace(value=_HIDDEN) if s.value in hidden else s for s in command.settings),
     )
 
 

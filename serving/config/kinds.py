@@ -6,13 +6,12 @@ Owns: those keys and what each kind is for. Knows nothing about what the keys me
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from serving.errors import Problem
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(NamedTuple):
     """A kind of file: keys of its first level that no other kind has, and the command that takes it."""
 
     name: str

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 Role = Literal["any", "prefill", "decode"]
 Body = Mapping[str, Any]
@@ -24,8 +24,7 @@ class Leg:
     side_channel_port: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Legs:
+class Legs(NamedTuple):
     """A protocol of two requests: first to a prefilling engine, then to a decoding one."""
 
     prefill_body: Callable[[Body], dict[str, Any]]

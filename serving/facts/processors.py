@@ -7,14 +7,12 @@ machine says of itself comes in.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from serving.facts.hardware import Gpu
 
 
-@dataclass(frozen=True, slots=True)
-class Processor:
+class Processor(NamedTuple):
     """What a machine says of its CPU."""
 
     title: str
@@ -23,8 +21,7 @@ class Processor:
     flags: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Instructions:
+class Instructions(NamedTuple):
     """The widest multiply-add that a core has, by its flag in /proc/cpuinfo."""
 
     flag: str
@@ -33,8 +30,7 @@ class Instructions:
     date: str
 
 
-@dataclass(frozen=True, slots=True)
-class Processors:
+class Processors(NamedTuple):
     """All rows of processors.toml, widest instructions first."""
 
     instructions: tuple[Instructions, ...]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
@@ -46,8 +46,7 @@ class ModelFacts:
     """Routed experts of a mixture; 0: a dense model."""
 
 
-@dataclass(frozen=True, slots=True)
-class Accelerator:
+class Accelerator(NamedTuple):
     """One GPU as the machine reports it."""
 
     name: str
@@ -127,8 +126,7 @@ class EngineContext:
     """The other engines of the same deployment; only their own peers are left out."""
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(NamedTuple):
     """One flag or environment variable of an engine, and where its value came from."""
 
     name: str

@@ -6,7 +6,7 @@ Owns: vLLM's flags and variables of a node. Knows nothing about how a machine is
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from serving.modes.mode import Flag
 
@@ -18,8 +18,7 @@ GLOO_INTERFACE = "GLOO_SOCKET_IFNAME"
 machines cannot reach."""
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(NamedTuple):
     """One machine of an engine. Node 0 has the API; the others answer no HTTP."""
 
     rank: int

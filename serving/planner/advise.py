@@ -7,8 +7,7 @@ new question to `plan`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from serving.errors import UsageError
 from serving.facts.overheads import Overheads
@@ -24,8 +23,7 @@ DISCOUNT = (1.0, 1.1, 1.4, 1.7, 2.0)
 """By how much a gain is divided for its risk to answers: an order of ours, not a fact."""
 
 
-@dataclass(frozen=True, slots=True)
-class Advice:
+class Advice(NamedTuple):
     """A change and what it is predicted to do."""
 
     title: str

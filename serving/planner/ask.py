@@ -6,7 +6,7 @@ Owns: the type of the question and vLLM's defaults of batch sizes. Knows nothing
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from serving.facts.hardware import Gpu
 from serving.facts.storage import WeightStorage
@@ -21,8 +21,7 @@ GIVEN_EFFICIENCY = "--efficiency"
 """The source of a share of the floor that is said, not taken from a run."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lengths:
+class Lengths(NamedTuple):
     """Tokens of a workload's requests: prompt and answer together, at the median and the 95th percentile."""
 
     input_tokens: int
@@ -96,8 +95,7 @@ class Ask:
         return batches * self.batch.max_num_batched_tokens
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(NamedTuple):
     """The limits of one step."""
 
     max_num_batched_tokens: int

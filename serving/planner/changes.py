@@ -7,7 +7,8 @@ is asked of the plan anew (`advise`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from serving.facts.formats import KvFormat
 from serving.facts.storage import WeightStorage
@@ -32,8 +33,7 @@ MORE = (4, 8)
 """Times as many devices that are tried where nothing fits yet; twice is always tried."""
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """Something that can be tried."""
 
     title: str
@@ -63,8 +63,7 @@ class Change:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Choices:
+class Choices(NamedTuple):
     """The formats there are to choose from."""
 
     cache: Mapping[str, KvFormat]
@@ -186,11 +185,11 @@ def _devices(plan: Plan, choices: Choices) -> Iterator[Change]:
     ask, ranks = plan.ask, plan.ask.ranks
     if ask.device == "cpu":
         return
-    spread = {"tensor": replace(ranks, tensor=ranks.tensor * 2), "data": replace(ranks, data=ranks.data * 2)}
+    spread = {"tensor": ranks._replace(tensor=ranks.tensor * 2), "data": ranks._replace(data=ranks.data * 2)}
     if ranks.tensor > 1 and ranks.tensor % 2 == 0:
         spread["copies"] = Ranks(ranks.tensor // 2, ranks.pipeline, ranks.data * 2, ranks.expert)
     if not plan.fits:
-        spread |= {str(times): replace(ranks, tensor=ranks.tensor * times) for times in MORE}
+        spread |= {str(times): ranks._replace(tensor=ranks.tensor * times) for times in MORE}
     for changed in spread.values():
         words = f"tensor: {changed.tensor}, pipeline: {changed.pipeline}, data: {changed.data}"
         words += ", expert: true" if changed.expert else ""

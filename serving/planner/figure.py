@@ -5,8 +5,7 @@ Owns: the type and its JSON. Knows nothing about which figures there are.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 Kind = Literal["exact", "formula", "fitted", "default", "given", "measured", "calibrated"]
 """exact: counted, to the unit. formula: derived, true if its assumptions are. fitted: from a constant fitted
@@ -14,8 +13,7 @@ to measurements. default: an assumption of ours or of vLLM. given: by the user. 
 calibrated: a floor over an efficiency."""
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
+class Figure(NamedTuple):
     """One number of a plan."""
 
     value: int | float | None

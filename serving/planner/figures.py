@@ -6,7 +6,7 @@ Owns: names, kinds and sources of all figures. Knows nothing about how any of th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 from serving.facts.overheads import Overheads
@@ -177,7 +177,7 @@ def _calibrated_prompt(plan: Plan, floor_s: float, overheads: Overheads) -> Figu
     if ask.efficiency and ask.efficiency_source != GIVEN_EFFICIENCY:
         return Figure(None, "s", "calibrated", "the run tells its own TTFT")
     found = _calibrated(plan, floor_s, overheads)
-    return replace(found, source=f"{found.source}; decode's share is taken for prompts too")
+    return found._replace(source=f"{found.source}; decode's share is taken for prompts too")
 
 
 def document(plan: Plan, overheads: Overheads) -> dict[str, Any]:

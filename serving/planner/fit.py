@@ -7,7 +7,8 @@ engines: they are started, or not, by who asks.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from serving.config.arguments import argument_flags
 from serving.config.layout import default_kv_cache_bytes, ranks
@@ -43,8 +44,7 @@ LEFT_OUT: Mapping[str, str] = {
 """Flags that change what is planned and are not in the arithmetic: what is planned in their place."""
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(NamedTuple):
     """The tables of `serving.facts` that a plan needs."""
 
     cache: Mapping[str, KvFormat]
@@ -59,8 +59,7 @@ class Facts:
         return Choices(self.cache, self.weights)
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """Where the deployment is to run."""
 
     device: Device
@@ -70,8 +69,7 @@ class Place:
     """The kind of GPU where it is not this machine's."""
 
 
-@dataclass(frozen=True, slots=True)
-class Model:
+class Model(NamedTuple):
     """The model as it lies on the disk, and its draft."""
 
     shape: ModelShape
@@ -79,8 +77,7 @@ class Model:
     draft: ModelShape | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Fit:
+class Fit(NamedTuple):
     """The answer for one engine of a deployment, and what to do where it does not fit."""
 
     plan: Plan

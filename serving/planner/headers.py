@@ -6,14 +6,12 @@ Owns: reading parsed headers. Knows nothing about files: the headers come in as 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from serving.errors import UsageError
 
 
-@dataclass(frozen=True, slots=True)
-class Checkpoint:
+class Checkpoint(NamedTuple):
     """The sums of all headers of one model."""
 
     total_bytes: int
@@ -29,7 +27,7 @@ class Checkpoint:
 
         Source: vllm 0.32.0 config/model.py _resolve_auto_dtype.
         """
-        return replace(self, total_bytes=self.total_bytes - self.wide_bytes // 2, wide_bytes=0)
+        return self._replace(total_bytes=self.total_bytes - self.wide_bytes // 2, wide_bytes=0)
 
 
 def checkpoint(headers: Iterable[tuple[str, Mapping[str, Any]]], *, layers: int) -> Checkpoint:

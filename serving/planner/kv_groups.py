@@ -8,9 +8,8 @@ layout, which attention backends choose by default.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from serving.planner.kv_layers import KvStorage, boundary, state_bytes, token_bytes
 from serving.planner.shape import AttentionKv, ModelShape, StateKv
@@ -20,8 +19,7 @@ PAD_BELOW = 1.5
 """Types whose largest is below so many times their smallest are padded to the largest, not split."""
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(NamedTuple):
     """One layer's part of one block."""
 
     kind: Kind
@@ -32,8 +30,7 @@ class Page:
     """Blocks of a request where the page is a state's."""
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(NamedTuple):
     """Layers that share one block table."""
 
     page: Page
@@ -53,8 +50,7 @@ class Group:
         return -(-tokens // page.block_tokens)
 
 
-@dataclass(frozen=True, slots=True)
-class KvPool:
+class KvPool(NamedTuple):
     """The pool of one rank: what a block costs and what a request takes."""
 
     groups: tuple[Group, ...]
@@ -89,8 +85,7 @@ class KvPool:
         return low
 
 
-@dataclass(frozen=True, slots=True)
-class Capacity:
+class Capacity(NamedTuple):
     """What a pool holds."""
 
     blocks: int
@@ -99,8 +94,7 @@ class Capacity:
     """Requests of max_model_len tokens."""
 
 
-@dataclass(frozen=True, slots=True)
-class Split:
+class Split(NamedTuple):
     """How the model is spread and what a block is."""
 
     block_tokens: int
@@ -197,14 +191,14 @@ def _unified(pages: Sequence[Indexed]) -> list[Indexed]:
 def _with_block(page: Page, tokens: int) -> Page:
     if page.kind == "state":
         return page
-    return replace(page, page_bytes=page.page_bytes // page.block_tokens * tokens, block_tokens=tokens)
+    return page._replace(page_bytes=page.page_bytes // page.block_tokens * tokens, block_tokens=tokens)
 
 
 def _with_page(page: Page, page_bytes: int) -> Page:
     if page.kind != "state" and page_bytes % page.page_bytes == 0:
         tokens = page.block_tokens * (page_bytes // page.page_bytes)
-        return replace(page, page_bytes=page_bytes, block_tokens=tokens)
-    return replace(page, page_bytes=page_bytes)
+        return page._replace(page_bytes=page_bytes, block_tokens=tokens)
+    return page._replace(page_bytes=page_bytes)
 
 
 def layout_words(pool: KvPool) -> str:

@@ -7,7 +7,8 @@ and the sums over a model. Knows nothing about blocks or groups: `kv_groups` doe
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from serving.errors import UsageError
 from serving.facts.formats import KvFormat
@@ -19,8 +20,7 @@ PLAIN = ("bfloat16", "float16", "fp8", "fp8_e4m3", "fp8_e5m2")
 """Formats without scales of their own: all that MLA's latent can be stored in, but for its own format."""
 
 
-@dataclass(frozen=True, slots=True)
-class KvStorage:
+class KvStorage(NamedTuple):
     """How the cache is stored: in a format for keys and values, or one of MLA's own for latents."""
 
     name: str
@@ -103,8 +103,7 @@ def boundary(shape: ModelShape, storage: KvStorage) -> frozenset[int]:
     return frozenset([*range(spared), *range(count - spared, count)])
 
 
-@dataclass(frozen=True, slots=True)
-class KvBytes:
+class KvBytes(NamedTuple):
     """The cache of the whole model, all ranks' distinct parts together, without rounding to blocks."""
 
     growing_per_token: int

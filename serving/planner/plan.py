@@ -6,7 +6,8 @@ or how an answer is shown. Pure: the same question has the same answer.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from serving.facts.overheads import Overheads
 from serving.planner.ask import Ask
@@ -21,8 +22,7 @@ from serving.planner.transfer import Transfer, kv_transfer
 from serving.planner.weights import check_split, rank_bytes, weight_bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Weights:
+class Weights(NamedTuple):
     """Bytes of the weights: of all, and of the fullest rank (a draft's share included)."""
 
     total_bytes: int
@@ -31,8 +31,7 @@ class Weights:
     draft_bytes: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Users:
+class Users(NamedTuple):
     """Requests at once, over all copies, by length; each is capped by max_num_seqs."""
 
     at_max: int
@@ -42,8 +41,7 @@ class Users:
     """The longest context that the users asked for can all have."""
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(NamedTuple):
     """The answer. Times are None where the device's rates are not known."""
 
     ask: Ask
@@ -208,7 +206,7 @@ def with_decode(plan: Plan) -> Plan:
     served = speed(plan.ask)
     if served is None:
         return plan
-    return replace(plan, decode=decode_floor(served, batch=plan.batch, context=plan.context_tokens))
+    return plan._replace(decode=decode_floor(served, batch=plan.batch, context=plan.context_tokens))
 
 
 def _with_times(plan: Plan) -> Plan:
@@ -227,8 +225,7 @@ def _with_times(plan: Plan) -> Plan:
     transfer = None
     if ask.link_bytes_per_s:
         transfer = kv_transfer(plan.cache, plan.prompt_tokens, ask.link_bytes_per_s, prefill.seconds)
-    return replace(
-        with_decode(plan),
+    return with_decode(plan)._replace(
         prefill=prefill,
         first_token=first_token,
         gains=gains,

@@ -7,6 +7,7 @@ never a promise, and never a percentile. Not run on a GPU.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from serving.facts.hardware import Gpu
 from serving.facts.storage import WeightStorage
@@ -32,8 +33,7 @@ class Speed:
         return self.gpu.fp8_flops if eight_bits and self.gpu.fp8_flops else self.gpu.bf16_flops
 
 
-@dataclass(frozen=True, slots=True)
-class Floor:
+class Floor(NamedTuple):
     """A lower bound of a step's time and what binds it."""
 
     memory_s: float

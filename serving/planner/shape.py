@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Role = Literal["linear", "expert", "embedding", "lookup", "head", "router", "norm"]
 """`linear` and `expert` may be quantized; the others stay 16-bit. Of a `lookup` a token reads one row, and it
@@ -18,8 +18,7 @@ Split = Literal["whole", "rows", "cols", "experts", "vocab"]
 with expert parallelism, their features else), or by rows of the vocabulary."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tensor:
+class Tensor(NamedTuple):
     """A matrix of `rows` output features and `cols` input features (1: a vector), `copies` times."""
 
     name: str
@@ -90,8 +89,7 @@ class StateKv:
 KvLayer = AttentionKv | LatentKv | StateKv
 
 
-@dataclass(frozen=True, slots=True)
-class Layer:
+class Layer(NamedTuple):
     """One block of the model."""
 
     tensors: tuple[Tensor, ...]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from serving.planner.roofline import Speed, decode_floor
 
@@ -29,8 +30,7 @@ class Drafting:
     """The drafting model; None: look-ups, whose time is not counted."""
 
 
-@dataclass(frozen=True, slots=True)
-class Gain:
+class Gain(NamedTuple):
     """What speculation does at one batch."""
 
     batch: int

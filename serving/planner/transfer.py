@@ -5,13 +5,12 @@ Owns: that comparison. Knows nothing about connectors, nor what a link really re
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from serving.planner.kv_layers import KvBytes
 
 
-@dataclass(frozen=True, slots=True)
-class Transfer:
+class Transfer(NamedTuple):
     """One prompt's cache over a link."""
 
     moved_bytes: int

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
 from fnmatch import fnmatch
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from serving.errors import UsageError
 from serving.facts.storage import WeightStorage
@@ -21,8 +20,7 @@ VOCAB_PADDING = 64
 """vllm 0.32.0 model_executor/layers/vocab_parallel_embedding.py DEFAULT_VOCAB_PADDING_SIZE."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ranks:
+class Ranks(NamedTuple):
     """The degrees of parallelism."""
 
     tensor: int = 1
@@ -142,19 +140,19 @@ def on_rank(tensor: Tensor, ranks: Ranks) -> Tensor:
     """
     size = ranks.tensor
     if tensor.held != 1:
-        return on_rank(replace(tensor, copies=tensor.copies * tensor.held, held=1), ranks)
+        return on_rank(tensor._replace(copies=tensor.copies * tensor.held, held=1), ranks)
     if tensor.repeated and ranks.expert and ranks.data > 1:
         return tensor  # vllm 0.32.0 config/parallel.py use_sequence_parallel_moe
     if tensor.split == "rows":
         if tensor.units:
             each = tensor.rows // tensor.units
-            return replace(tensor, rows=each * max(1, tensor.units // size))
-        return replace(tensor, rows=-(-tensor.rows // size))
+            return tensor._replace(rows=each * max(1, tensor.units // size))
+        return tensor._replace(rows=-(-tensor.rows // size))
     if tensor.split == "cols":
-        return replace(tensor, cols=-(-tensor.cols // size))
+        return tensor._replace(cols=-(-tensor.cols // size))
     if tensor.split == "vocab":
         padded = -(-tensor.rows // VOCAB_PADDING) * VOCAB_PADDING
-        return replace(tensor, rows=-(-padded // size))
+        return tensor._replace(rows=-(-padded // size))
     if tensor.split == "experts":
         return _experts_on_rank(tensor, ranks)
     return tensor
@@ -163,10 +161,10 @@ def on_rank(tensor: Tensor, ranks: Ranks) -> Tensor:
 def _experts_on_rank(tensor: Tensor, ranks: Ranks) -> Tensor:
     size = ranks.tensor * ranks.data
     if ranks.expert:
-        return replace(tensor, copies=-(-tensor.copies // size))
+        return tensor._replace(copies=-(-tensor.copies // size))
     if "down" in tensor.name:
-        return replace(tensor, cols=-(-tensor.cols // size))
-    return replace(tensor, rows=-(-tensor.rows // size))
+        return tensor._replace(cols=-(-tensor.cols // size))
+    return tensor._replace(rows=-(-tensor.rows // size))
 
 
 def weight_bytes(shape: ModelShape, storage: WeightStorage) -> int:
@@ -259,7 +257,7 @@ def read_bytes(shape: ModelShape, storage: WeightStorage, ranks: Ranks, tokens: 
 
 
 def _unpadded(tensor: Tensor, ranks: Ranks) -> Tensor:
-    return replace(tensor, rows=-(-tensor.rows // ranks.tensor)) if tensor.split == "vocab" else tensor
+    return tensor._replace(rows=-(-tensor.rows // ranks.tensor)) if tensor.split == "vocab" else tensor
 
 
 def _share_hit(tensor: Tensor, tokens: int) -> float:

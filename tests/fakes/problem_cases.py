@@ -71,7 +71,7 @@ NO_SHM = replace(GPUS, shared_memory_free_bytes=64 * 1024**2)
 SLEEPING = replace(GPU, version="0.32.0", args={"--enable-sleep-mode": None})
 EXPANDABLE = replace(GPU, inherited={"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"})
 DRAFTED = replace(GPU, draft=LLAMA_1B)
-BUSY_GPU = replace(FREE_GPU, free_bytes=7 * GIB)
+BUSY_GPU = FREE_GPU._replace(free_bytes=7 * GIB)
 
 CASES = (
     Case("heads_not_divisible", [parallel(tensor=2)], CPU, [parallel(tensor=3)], replace(CPU, machine=None)),

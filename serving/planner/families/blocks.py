@@ -7,14 +7,14 @@ which: the families choose.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from serving.planner.fields import Fields
 from serving.planner.shape import Layer, ModelShape, Tensor
 
 
-@dataclass(frozen=True, slots=True)
-class Heads:
+class Heads(NamedTuple):
     """The attention of a layer: hidden size, query heads, KV heads and their dimensions."""
 
     hidden: int
@@ -127,7 +127,7 @@ def experts(
 
 def shared(tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
     """Experts that all tokens go through, as most of vLLM's models spread them."""
-    return tuple(replace(tensor, repeated=True) for tensor in tensors)
+    return tuple(tensor._replace(repeated=True) for tensor in tensors)
 
 
 def read_experts(
@@ -168,7 +168,7 @@ def whole(fields: Fields, layers: Sequence[Layer], **facts: object) -> ModelShap
     around += norms(hidden, 1, bias=bool(facts.pop("norm_bias", False)))
     everywhere = facts.pop("everywhere", ())
     assert isinstance(everywhere, tuple)
-    around = [replace(part, everywhere=part.name in everywhere) for part in around]
+    around = [part._replace(everywhere=part.name in everywhere) for part in around]
     architectures = fields.outer.get("architectures") or [fields.get("model_type")]
     if fields.outer.get("vision_config") or fields.outer.get("audio_config"):
         fields.note("vision and audio parts are not counted: their files' headers would tell")

@@ -6,7 +6,7 @@ well.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from serving.planner.families.blocks import experts, gated_mlp, norms, read_experts, shared, whole
 from serving.planner.families.family import Family
@@ -14,8 +14,7 @@ from serving.planner.fields import Fields
 from serving.planner.shape import LatentKv, Layer, ModelShape, Tensor
 
 
-@dataclass(frozen=True, slots=True)
-class Latent:
+class Latent(NamedTuple):
     """The dimensions of latent attention."""
 
     hidden: int

@@ -6,14 +6,13 @@ Owns: the type. Knows nothing about any family.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from serving.planner.fields import Fields
 from serving.planner.shape import ModelShape
 
 
-@dataclass(frozen=True, slots=True)
-class Family:
+class Family(NamedTuple):
     """Models that are laid out alike."""
 
     name: str

@@ -45,7 +45,7 @@ def build(fields: Fields) -> ModelShape:
         dropped |= set() if keeps else {"k_proj", "v_proj", "k_norm"}
         # vLLM loads such keys a second time, as the values of its fused matrix.
         parts = tuple(
-            replace(part, held=2) if part.name == "k_proj" and "v_proj" in dropped else part
+            part._replace(held=2) if part.name == "k_proj" and "v_proj" in dropped else part
             for part in parts
             if part.name not in dropped
         )

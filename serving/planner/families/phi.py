@@ -50,7 +50,7 @@ def build_2(fields: Fields) -> ModelShape:
         fields, [layer] * fields.layers(), family="phi", intermediate=inner, norm_bias=True, head_bias=True
     )
     # vLLM 0.32.0 serves these by transformers' class, and gives lm_head no bias.
-    around = [replace(part, held=0) if part.name == "lm_head_bias" else part for part in shape.around]
+    around = [part._replace(held=0) if part.name == "lm_head_bias" else part for part in shape.around]
     return replace(shape, around=tuple(around))
 
 
