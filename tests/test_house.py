@@ -35,6 +35,7 @@ def test_no_name_says_nothing(tree: Tree) -> None:
     hold(checks.names(tree))
 
 
+@pytest.mark.slow
 def test_every_module_says_what_it_owns(tree: Tree) -> None:
     hold(checks.ownership(tree))
 
@@ -55,6 +56,7 @@ def test_constraints_are_exact_and_hold_no_address(tree: Tree) -> None:
     hold(checks.exact_versions(tree, "deploy/constraints.txt"))
 
 
+@pytest.mark.slow
 def test_nothing_names_a_machine_or_a_registry(tree: Tree) -> None:
     hold(checks.machine_words(tree, MACHINE_WORDS))
 

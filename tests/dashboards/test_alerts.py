@@ -25,6 +25,7 @@ FIRES_WITHOUT_DATA = "TeapotNothingWatched"
 """Its condition is that there is nothing."""
 
 
+@pytest.mark.slow
 @needs_promtool
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.alert}: {case.says}")
 def test_alert(case: Case) -> None:

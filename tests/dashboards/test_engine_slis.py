@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from fakes.promtool import needs_promtool, queries_give
 
 from dashboards.engine_slis import ENGINE_SLIS
@@ -125,6 +126,7 @@ def test_what_went_wrong_is_counted_within_the_window() -> None:
     gives(samples, {"preemptions": 7, "transfer_failures": 5})
 
 
+@pytest.mark.slow
 @needs_promtool
 def test_nothing_is_no_sample() -> None:
     queries_give({}, "20m", {sli.query(DEMO): [] for sli in ENGINE_SLIS})

@@ -43,6 +43,7 @@ def gives(samples: dict[str, str], expected: dict[str, float]) -> None:
     queries_give(samples, "20m", told)
 
 
+@pytest.mark.slow
 @needs_promtool
 def test_requests_are_those_of_clients_and_divided_by_outcome() -> None:
     shares = {"client_gone": 0.1, "errors": 0.2, "refused": 0.1}
@@ -55,6 +56,7 @@ def test_shares_of_outcomes_that_never_came_are_0() -> None:
     gives(only_ok, {"client_gone": 0, "errors": 0, "refused": 0})
 
 
+@pytest.mark.slow
 @needs_promtool
 def test_objectives_are_met_by_those_judged_and_each_by_its_own() -> None:
     samples = {
@@ -92,6 +94,7 @@ def test_a_latency_has_its_quantiles_and_its_exact_mean(
     gives(samples, {f"{prefix}_{how}": value for how, value in expected.items()})
 
 
+@pytest.mark.slow
 @needs_promtool
 def test_fallbacks_are_a_share_of_what_was_divided() -> None:
     legs = {f"teapot_gateway_prefill_leg_seconds_count{{{OF}}}": "0+20x30"}
@@ -116,6 +119,7 @@ def test_what_is_true_now_is_added_up_and_a_mode_is_as_good_as_where_it_is_worst
     gives(samples, {"ready": 2, "in_flight": 7, "mode_in_effect": 0, "engine_failures": 1})
 
 
+@pytest.mark.slow
 @needs_promtool
 @pytest.mark.parametrize("samples", [{}, dict.fromkeys(REQUESTS, "7x30")], ids=["nothing", "no request"])
 def test_a_ratio_of_nothing_is_no_sample(samples: dict[str, str]) -> None:

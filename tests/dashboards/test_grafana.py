@@ -72,6 +72,7 @@ def test_a_board_is_told_with_its_version_and_where_it_lies(fake: FakeGrafana, c
     assert client.message("a", 1) == ""
 
 
+@pytest.mark.slow
 def test_what_is_not_there_is_none(client: Grafana) -> None:
     assert client.board("no/such") is None
     assert client.folder("no such") is None

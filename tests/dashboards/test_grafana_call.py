@@ -92,6 +92,7 @@ def test_one_below_a_path_is_found() -> None:
         assert "answers 404" in told(fake.url.removesuffix("/grafana"))
 
 
+@pytest.mark.slow
 def test_a_certificate_that_nobody_vouches_for_is_told() -> None:
     with grafana(tls=(CERT, KEY)) as fake:
         text = told(fake.url)
@@ -100,6 +101,7 @@ def test_a_certificate_that_nobody_vouches_for_is_told() -> None:
         client(fake.url, environ={"REQUESTS_CA_BUNDLE": CERT}).folders()
 
 
+@pytest.mark.slow
 def test_a_plain_server_behind_https_is_told(fake: FakeGrafana) -> None:
     assert "TLS with Grafana fails (" in told(fake.url.replace("http:", "https:"))
 

@@ -104,6 +104,7 @@ BAD: dict[str, tuple[Callable[[Board], None], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BAD)
 def test_a_board_with_a_mistake_is_told_of_it(name: str) -> None:
     board = copy.deepcopy(GOOD)
@@ -113,6 +114,7 @@ def test_a_board_with_a_mistake_is_told_of_it(name: str) -> None:
     assert any(expected in problem for problem in said), said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_every_check_can_fail(check: Callable[..., Any]) -> None:
     found = []
@@ -128,6 +130,7 @@ def boards() -> list[Board]:
     return [json.loads(file.read_text(encoding="utf-8")) for file in files]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("board", boards(), ids=lambda board: board["uid"])
 def test_our_boards_have_no_mistake_we_know(board: Board) -> None:
     assert list(problems(board, catalogue())) == []

@@ -106,6 +106,7 @@ def test_a_board_of_somebody_else_is_replaced_with_force_and_that_is_told(fake: 
     assert fake.saved("teapot-b")["title"] == "teapot: teapot-b"
 
 
+@pytest.mark.slow
 def test_a_board_that_somebody_saves_meanwhile_is_looked_at_again(fake: FakeGrafana) -> None:
     pushed(fake, board(title="old"))
     fake.before_save = lambda it: it.put(board(title="quicker"), folder="teapot")

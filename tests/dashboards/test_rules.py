@@ -47,6 +47,7 @@ def test_prometheus_takes_the_committed_file() -> None:
     check_rules(RULES)
 
 
+@pytest.mark.slow
 @needs_promtool
 def test_a_burn_rate_is_the_share_of_misses_by_the_share_allowed() -> None:
     samples = {
@@ -61,6 +62,7 @@ def test_a_burn_rate_is_the_share_of_misses_by_the_share_allowed() -> None:
     queries_give(samples, "60m", expected)
 
 
+@pytest.mark.slow
 @needs_promtool
 def test_a_short_window_forgets_what_a_long_one_still_holds() -> None:
     samples = {
@@ -78,6 +80,7 @@ def test_a_short_window_forgets_what_a_long_one_still_holds() -> None:
     queries_give(samples, "60m", expected)
 
 
+@pytest.mark.slow
 @needs_promtool
 def test_the_strictest_of_several_gateways_objectives_holds() -> None:
     samples = {
@@ -89,12 +92,14 @@ def test_the_strictest_of_several_gateways_objectives_holds() -> None:
     queries_give(samples, "60m", {f"round({burn_name('1h')}, 0.001)": [(LABELS, 2)]})
 
 
+@pytest.mark.slow
 @needs_promtool
 def test_no_miss_is_a_burn_rate_of_0_although_the_counter_is_not_born() -> None:
     samples = {JUDGED % ("true", "a"): "0+8x60", TARGET % "gateway": "0.9x60"}
     queries_give(samples, "60m", {burn_name("1h"): [(f"{burn_name('1h')}{LABELS}", 0)]})
 
 
+@pytest.mark.slow
 @needs_promtool
 @pytest.mark.parametrize(
     "samples",

@@ -37,6 +37,7 @@ def side(role: Role, of: ScriptedEngine, number: int = 0) -> Side:
     return Side(f"{role}-{number}", role, of.url)
 
 
+@pytest.mark.slow
 async def test_an_engine_is_tried_as_soon_as_one_of_the_other_side_is_there(
     prefill: ScriptedEngine, decode: ScriptedEngine
 ) -> None:
@@ -56,6 +57,7 @@ async def test_an_engine_is_tried_as_soon_as_one_of_the_other_side_is_there(
     assert first["prompt"] == second["prompt"] == alone["prompt"]
 
 
+@pytest.mark.slow
 async def test_both_legs_bear_the_same_request_id(prefill: ScriptedEngine, decode: ScriptedEngine) -> None:
     handovers = Handovers([PAIR], TRIAL)
     await handovers.settle(side("decode", decode))
@@ -64,6 +66,7 @@ async def test_both_legs_bear_the_same_request_id(prefill: ScriptedEngine, decod
     assert first.headers["x-request-id"] == second.headers["x-request-id"]
 
 
+@pytest.mark.slow
 async def test_a_decoder_that_computes_the_prompt_itself_is_not_in_effect(prefill: ScriptedEngine) -> None:
     with engine("--hand-over", "nothing") as decode:
         handovers = Handovers([PAIR], TRIAL)
@@ -73,6 +76,7 @@ async def test_a_decoder_that_computes_the_prompt_itself_is_not_in_effect(prefil
     assert found["decode-0"].evidence.startswith("decode-0 computed a prompt of ")
 
 
+@pytest.mark.slow
 async def test_a_prefiller_that_offers_nothing_is_not_in_effect(decode: ScriptedEngine) -> None:
     with engine() as prefill:
         handovers = Handovers([PAIR], TRIAL)
@@ -82,6 +86,7 @@ async def test_a_prefiller_that_offers_nothing_is_not_in_effect(decode: Scripted
     assert "gave no blocks to take over" in found["prefill-0"].evidence
 
 
+@pytest.mark.slow
 async def test_an_engine_that_refuses_its_leg_is_named_with_the_status(decode: ScriptedEngine) -> None:
     with engine("--hand-over", "blocks", "--max-model-len", "16") as prefill:
         handovers = Handovers([PAIR], TRIAL)
@@ -91,6 +96,7 @@ async def test_an_engine_that_refuses_its_leg_is_named_with_the_status(decode: S
     assert found["decode-0"].evidence == "prefill-0 to decode-0: the first answered its leg with HTTP 400"
 
 
+@pytest.mark.slow
 async def test_every_engine_of_a_side_is_tried_and_later_ones_with_any(
     prefill: ScriptedEngine, decode: ScriptedEngine
 ) -> None:
@@ -101,6 +107,7 @@ async def test_every_engine_of_a_side_is_tried_and_later_ones_with_any(
     assert set(await handovers.settle(side("decode", decode, 1))) == {"prefill-0", "decode-1"}
 
 
+@pytest.mark.slow
 async def test_an_engine_that_was_lost_is_tried_anew(prefill: ScriptedEngine, decode: ScriptedEngine) -> None:
     handovers = Handovers([PAIR], TRIAL)
     await handovers.settle(side("prefill", prefill))
@@ -111,6 +118,7 @@ async def test_an_engine_that_was_lost_is_tried_anew(prefill: ScriptedEngine, de
     assert set(await handovers.settle(side("prefill", prefill))) == {"prefill-0", "decode-0"}
 
 
+@pytest.mark.slow
 async def test_where_no_prompt_of_the_trial_would_be_divided_it_cannot_tell(
     prefill: ScriptedEngine, decode: ScriptedEngine
 ) -> None:
@@ -122,6 +130,7 @@ async def test_where_no_prompt_of_the_trial_would_be_divided_it_cannot_tell(
     assert prefill.exchanges() == []
 
 
+@pytest.mark.slow
 async def test_without_legs_to_walk_nothing_is_sent(prefill: ScriptedEngine) -> None:
     push = Disaggregated.model_validate({"connector": {"kind": "nixl_push"}})
     for modes in ([], [push]):

@@ -53,6 +53,7 @@ def test_a_peak_and_a_goodput_give_a_size() -> None:
     assert found["lived"]["covered"] == pytest.approx(0.999702, abs=5e-4)
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_life() -> None:
     words = ("--fleet", "20", "--goodput", "10", "--between-failures", "99h", "--repair", "1h")
     assert answered(*words) == answered(*words, "--seed", "1")
@@ -122,6 +123,7 @@ def test_a_fleet_that_cannot_be_is_exit_1() -> None:
     assert (code, found["size"]) == (1, None)
 
 
+@pytest.mark.slow
 def test_the_page_shows_what_the_command_prints() -> None:
     [command] = re.findall(r"^teapot plan (--fleet .*)$", PAGE, re.MULTILINE)
     [shown] = re.findall(r"```text\n(.*?)```", PAGE, re.DOTALL)

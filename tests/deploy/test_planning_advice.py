@@ -58,6 +58,7 @@ def foretold(advice: Advice) -> tuple[Any, ...]:
     return advice.fits, advice.users, advice.kv_tokens, advice.devices, advice.user_tokens
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("model", "words"), ASKED)
 def test_every_advice_typed_as_options_gives_what_was_predicted(
     model: str, words: str, tmp_path: Path
@@ -97,6 +98,7 @@ DEPLOYED: tuple[tuple[str, str, dict[str, Any]], ...] = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("model", "gpu", "keys"), DEPLOYED)
 def test_every_advice_written_into_the_file_is_taken_and_gives_what_was_predicted(
     model: str, gpu: str, keys: dict[str, Any], tmp_path: Path

@@ -27,6 +27,7 @@ def test_the_one_in_the_data_folder_comes_before_the_one_on_path(
     assert find(DataFolder(tmp_path / "empty"), {"PATH": str(tmp_path / "empty")}) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "version"),
     [
@@ -46,6 +47,7 @@ def test_an_old_one_is_refused_with_the_version_wanted(fake: FakePrometheus) -> 
         usable(str(fake.program))
 
 
+@pytest.mark.slow
 def test_another_program_of_that_name_is_refused(fake: FakePrometheus) -> None:
     fake.behave(version="Prometheus the film, 2012")
     with pytest.raises(Failed, match="does not answer --version"):

@@ -43,6 +43,7 @@ def nothing_is_left(prepared: Prepared) -> bool:
     return all(is_free("127.0.0.1", port) for port in ports)
 
 
+@pytest.mark.slow
 async def test_the_works_result_is_the_exit_code_and_everything_is_down(
     home: EngineHome, console: Console
 ) -> None:

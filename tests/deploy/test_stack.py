@@ -88,6 +88,7 @@ def ready(stack: Stack) -> list[bool]:
     return [backend.state == "ready" for backend in stack.gateway.state.backends]
 
 
+@pytest.mark.slow
 async def test_a_stack_goes_up_proves_its_modes_serves_and_goes_down(home: EngineHome) -> None:
     console = Said()
     stack = make(home, console, modes=[PREFIX_CACHE])
@@ -100,6 +101,7 @@ async def test_a_stack_goes_up_proves_its_modes_serves_and_goes_down(home: Engin
     assert all(is_free("127.0.0.1", engine.spec.port) for engine in stack.prepared.engines)
 
 
+@pytest.mark.slow
 async def test_what_the_engine_tells_of_its_cache_is_held_against_the_plan_and_kept(home: EngineHome) -> None:
     # A block of the tiny model is 2 (K, V) * 4 layers * 4 heads * 64 * 2 bytes * 128 tokens = 512 KiB, so
     # that 364 MiB are the 728 blocks that the scripted engine tells of.
@@ -115,6 +117,7 @@ async def test_what_the_engine_tells_of_its_cache_is_held_against_the_plan_and_k
     assert "concurrency 45.50: all as predicted" in console.text()
 
 
+@pytest.mark.slow
 async def test_a_cache_other_than_planned_is_a_warning_with_a_pointer(home: EngineHome) -> None:
     home.behave("--cache-config kv_cache_size_tokens=50000")
     console = Said()

@@ -76,6 +76,7 @@ def metric(engine: ScriptedEngine, name: str, **labels: str) -> float:
     return value
 
 
+@pytest.mark.slow
 def test_a_script_is_played_byte_for_byte_one_write_a_step(engine: ScriptedEngine) -> None:
     character = "世".encode()
     steps = (
@@ -213,6 +214,7 @@ def test_a_wrong_request_is_refused_in_vllms_words(engine: ScriptedEngine) -> No
     assert ask(engine, "/elsewhere") == (404, b'{"detail": "Not Found"}')
 
 
+@pytest.mark.slow
 def test_the_counters_move_as_the_requests_go(engine: ScriptedEngine) -> None:
     def counters() -> dict[str, float]:
         names = ("prefix_cache_queries", "prefix_cache_hits", "prompt_tokens", "generation_tokens")
@@ -262,6 +264,7 @@ def test_a_plain_text_error_can_be_scripted(engine: ScriptedEngine) -> None:
     )
 
 
+@pytest.mark.slow
 def test_vllms_flags_that_matter_are_obeyed() -> None:
     flags = ("--kv-cache-dtype", "fp8", "--no-enable-prefix-caching", "--served-model-name", "mine")
     with ScriptedEngine.start(*flags, "--api-key", "secret") as engine:
@@ -280,12 +283,14 @@ def spawn(*arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
+@pytest.mark.slow
 def test_it_dies_as_told_with_its_last_words() -> None:
     process = spawn("--say", "loading", "--die-after", "0", "--die-message", "OOM", "--die-exit-code", "3")
     _, err = process.communicate(timeout=20)
     assert (process.returncode, err) == (3, "loading\nOOM\n")
 
 
+@pytest.mark.slow
 def test_it_dies_at_the_request_it_was_told_to() -> None:
     with ScriptedEngine.start("--die-on-request", "1") as engine:
         # Cut or reset, whichever the kernel makes of it.
@@ -294,6 +299,7 @@ def test_it_dies_at_the_request_it_was_told_to() -> None:
         assert engine.process.wait(timeout=10) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("flags", "ends"), [((), True), (("--ignore-sigterm",), False)])
 def test_sigterm_ends_it_unless_ignored(flags: tuple[str, ...], *, ends: bool) -> None:
     with ScriptedEngine.start(*flags) as engine:
@@ -304,6 +310,7 @@ def test_sigterm_ends_it_unless_ignored(flags: tuple[str, ...], *, ends: bool) -
             assert ask(engine, "/health")[0] == 200
 
 
+@pytest.mark.slow
 def test_sigterm_lets_requests_finish_within_the_shutdown_timeout() -> None:
     with ScriptedEngine.start("--shutdown-timeout", "10", "--ttft", "0.3") as engine:
         answers: list[int] = []
@@ -318,6 +325,7 @@ def test_sigterm_lets_requests_finish_within_the_shutdown_timeout() -> None:
         assert engine.process.wait(timeout=10) == 0
 
 
+@pytest.mark.slow
 def test_a_child_outlives_an_engine_that_is_killed() -> None:
     process = spawn("--child")
     assert process.stderr is not None

@@ -19,6 +19,7 @@ def compared(a: Path, b: Path, **options: Any) -> Comparison:
     return compare_folders([a], [b], Options(**options))
 
 
+@pytest.mark.slow
 def test_two_runs_that_are_alike_are_no_regression(tmp_path: Path) -> None:
     write_run(tmp_path / "a", seed=1)
     write_run(tmp_path / "b", seed=2)
@@ -29,6 +30,7 @@ def test_two_runs_that_are_alike_are_no_regression(tmp_path: Path) -> None:
     assert json.loads(json.dumps(found.as_dict(), allow_nan=False))["verdict"] == "no regression"
 
 
+@pytest.mark.slow
 def test_a_slower_run_is_a_regression(tmp_path: Path) -> None:
     write_run(tmp_path / "a", seed=1)
     write_run(tmp_path / "b", seed=2, slow=1.2)
@@ -59,6 +61,7 @@ def test_workloads_that_differ_only_in_what_a_file_held_are_refused_too(tmp_path
     assert "another input file" in compared(tmp_path / "a", tmp_path / "b").reasons[0]
 
 
+@pytest.mark.slow
 def test_other_seeds_are_compared_only_if_asked_for_and_not_paired(tmp_path: Path) -> None:
     write_run(tmp_path / "a")
     write_run(tmp_path / "b", workload=WORKLOAD | {"seed": 2}, fingerprint="g")
@@ -72,6 +75,7 @@ def test_other_seeds_are_compared_only_if_asked_for_and_not_paired(tmp_path: Pat
     assert any("not paired" in note for note in found.notes)
 
 
+@pytest.mark.slow
 def test_a_run_that_is_no_measurement_makes_the_comparison_inconclusive(tmp_path: Path) -> None:
     write_run(tmp_path / "a")
     write_run(tmp_path / "b", slow=1.5, lag_ms=30.0)
@@ -96,6 +100,7 @@ def test_several_runs_a_side_are_compared_by_how_they_differ(tmp_path: Path) -> 
     assert not any("one run on a side" in note for note in found.notes)
 
 
+@pytest.mark.slow
 def test_one_run_a_side_is_said_to_know_nothing_of_the_next(tmp_path: Path) -> None:
     write_run(tmp_path / "a")
     write_run(tmp_path / "b")
@@ -103,6 +108,7 @@ def test_one_run_a_side_is_said_to_know_nothing_of_the_next(tmp_path: Path) -> N
     assert any("one run on a side" in note for note in compared(tmp_path / "a", tmp_path / "b").notes)
 
 
+@pytest.mark.slow
 def test_what_differs_beside_the_workload_is_noted(tmp_path: Path) -> None:
     write_run(tmp_path / "a")
     write_run(tmp_path / "b", model="other", target="http://127.0.0.1:2", machine={"cpus": 8})

@@ -16,6 +16,7 @@ def test_get_and_post_give_the_whole_answer(engine: ScriptedEngine) -> None:
         assert client.get("/nothing").status == 404
 
 
+@pytest.mark.slow
 def test_a_connection_that_the_server_closed_meanwhile_is_made_anew() -> None:
     with ScriptedEngine.start() as first, ControlClient(parse_target(first.url)) as client:
         assert client.get("/v1/models").status == 200

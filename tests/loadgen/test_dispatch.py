@@ -71,6 +71,7 @@ def test_an_open_loop_sends_each_request_at_its_time_and_never_before() -> None:
         assert capture.t_sent_ns >= start_ns + index * 10_000_000
 
 
+@pytest.mark.slow
 def test_an_open_loop_does_not_wait_for_answers() -> None:
     server = Server(lambda _: 0.3)
     dispatcher(server, [planned(i, at_ms=i) for i in range(20)]).run()
@@ -91,6 +92,7 @@ def test_a_closed_loop_has_as_many_in_flight_as_slots() -> None:
     assert server.most_at_once == 3
 
 
+@pytest.mark.slow
 def test_a_closed_loop_ends_with_its_duration_and_drains() -> None:
     server = Server(lambda _: 0.05)
     run = dispatcher(server, [planned(i) for i in range(1000)], slots=(Slots(2, 0.3),))
@@ -150,6 +152,7 @@ def test_a_second_stop_cuts_at_once() -> None:
     assert [capture.cut for _, capture, _ in server.finished] == [True]
 
 
+@pytest.mark.slow
 def test_a_silent_answer_is_ended_by_the_watchdog() -> None:
     server = Server(lambda _: None)
     dispatcher(server, [planned(0, at_ms=0)], limits=Limits(idle_s=0.2, drain_s=30)).run()
@@ -158,6 +161,7 @@ def test_a_silent_answer_is_ended_by_the_watchdog() -> None:
     assert not capture.cut
 
 
+@pytest.mark.slow
 def test_an_endless_answer_is_ended_by_the_watchdog() -> None:
     server = Server(lambda _: None)
     dispatcher(server, [planned(0, at_ms=0)], limits=Limits(total_s=0.2, drain_s=30)).run()
@@ -219,6 +223,7 @@ def test_turns_are_together_where_the_first_of_them_stands() -> None:
     assert [[p.index for p in chain] for chain in chains(mixed)] == [[0, 1], [9], [2, 3]]
 
 
+@pytest.mark.slow
 def test_stages_of_a_closed_loop_change_how_many_are_in_flight() -> None:
     server = Server(lambda _: 0.02)
     most: list[int] = []

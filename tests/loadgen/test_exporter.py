@@ -39,6 +39,7 @@ def page(now: Live) -> dict[tuple[str, str, str], float]:
     return found
 
 
+@pytest.mark.slow
 def test_histograms_are_by_stage_with_exact_sums_and_counts() -> None:
     found = page(live())
     name = "teapot_load_ttft_seconds"
@@ -48,6 +49,7 @@ def test_histograms_are_by_stage_with_exact_sums_and_counts() -> None:
     assert found[f"{name}_count", "1", ""] == 1
 
 
+@pytest.mark.slow
 def test_counts_are_by_outcome_and_the_run_s_gauges_are_of_all_stages() -> None:
     found = page(live())
     assert found["teapot_load_requests_total", "0", "ok"] == 2
@@ -58,12 +60,14 @@ def test_counts_are_by_outcome_and_the_run_s_gauges_are_of_all_stages() -> None:
     assert found["teapot_load_in_flight", "all", ""] == 2
 
 
+@pytest.mark.slow
 def test_before_anything_has_ended_there_is_no_latency_and_no_goodput() -> None:
     names = {name for name, _, _ in page(Live())}
     assert "teapot_load_in_flight" in names
     assert not any("ttft" in name or "goodput" in name for name in names)
 
 
+@pytest.mark.slow
 def test_without_objectives_there_is_no_goodput() -> None:
     names = {name for name, _, _ in page(live(Slo()))}
     assert "teapot_load_requests_total" in names

@@ -51,6 +51,7 @@ def order(folder: RunFolder, *, machine: str = HERE) -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 def test_a_stop_right_after_the_order_to_play_lets_nothing_be_sent(folder: RunFolder) -> None:
     told = Told()
     told.follow.hear(PLAY, order(folder))
@@ -72,6 +73,7 @@ def test_a_stop_while_the_run_is_on_its_way_lets_nothing_be_sent(folder: RunFold
     assert (account["ended"], account["sent"]) == ("interrupted", 0)
 
 
+@pytest.mark.slow
 def test_a_stop_of_the_run_before_does_not_stop_the_next(folder: RunFolder) -> None:
     told = Told()
     told.follow.hear(STOP, {"cut": False})

@@ -31,6 +31,7 @@ def prepared(engine: ScriptedEngine, workload: Workload, out: Path, **more: str)
     return folder
 
 
+@pytest.mark.slow
 def test_every_prompt_has_the_length_asked_for_as_the_server_counts(
     engine: ScriptedEngine, workload: Make, run_dir: Path
 ) -> None:
@@ -156,6 +157,7 @@ class WithoutTokenizer(BaseHTTPRequestHandler):
         pass
 
 
+@pytest.mark.slow
 def test_without_a_tokenizer_prompts_are_about_as_long_and_that_is_said(
     workload: Make, run_dir: Path
 ) -> None:
@@ -258,6 +260,7 @@ def test_each_turn_of_a_conversation_is_planned(
     assert folder.manifest().planned["conversations"] == 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["mix", "lengths", "shared-prefix", "sharegpt", "trace-mooncake", "stages"])
 def test_a_shipped_workload_can_be_prepared(engine: ScriptedEngine, name: str, run_dir: Path) -> None:
     folder = prepare(
@@ -270,6 +273,7 @@ def test_a_shipped_workload_can_be_prepared(engine: ScriptedEngine, name: str, r
     assert times == sorted(times)
 
 
+@pytest.mark.slow
 def test_what_is_said_to_be_shared_is_what_the_server_finds_in_its_cache(
     engine: ScriptedEngine, workload: Make, run_dir: Path
 ) -> None:

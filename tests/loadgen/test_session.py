@@ -26,6 +26,7 @@ def folder_for(engine: ScriptedEngine, workload: Workload, out: Path) -> RunFold
     return prepare(request, say=lambda _: None)
 
 
+@pytest.mark.slow
 def test_a_session_sends_the_whole_timetable_and_leaves_a_whole_folder(
     engine: ScriptedEngine, workload: Make, run_dir: Path
 ) -> None:
@@ -45,6 +46,7 @@ def test_a_session_sends_the_whole_timetable_and_leaves_a_whole_folder(
     assert (account.ended, account.sent) == ("complete", 8)
 
 
+@pytest.mark.slow
 def test_intended_times_are_on_the_records_clock(
     engine: ScriptedEngine, workload: Make, run_dir: Path
 ) -> None:
@@ -57,6 +59,7 @@ def test_intended_times_are_on_the_records_clock(
         assert record.t_sent_ns >= record.t_intended_ns
 
 
+@pytest.mark.slow
 def test_the_server_is_read_at_both_edges_with_nothing_in_flight(
     engine: ScriptedEngine, workload: Make, run_dir: Path
 ) -> None:
@@ -70,6 +73,7 @@ def test_the_server_is_read_at_both_edges_with_nothing_in_flight(
     assert first.series["vllm:num_requests_running"] == 0
 
 
+@pytest.mark.slow
 def test_the_server_s_own_request_ids_are_ours(engine: ScriptedEngine, workload: Make, run_dir: Path) -> None:
     folder = folder_for(engine, workload(), run_dir)
     engine.reset()
@@ -112,6 +116,7 @@ def test_a_second_stop_cuts_what_hangs(engine: ScriptedEngine, workload: Make, r
     assert {record.outcome for record in folder.records()} == {"cut"}
 
 
+@pytest.mark.slow
 def test_what_has_come_so_far_is_known_while_it_runs(
     engine: ScriptedEngine, workload: Make, run_dir: Path
 ) -> None:
@@ -124,6 +129,7 @@ def test_what_has_come_so_far_is_known_while_it_runs(
     assert live.total().ttft.n == 6
 
 
+@pytest.mark.slow
 def test_parts_of_a_timetable_are_sent_by_several_and_are_the_whole_together(
     engine: ScriptedEngine, workload: Make, run_dir: Path
 ) -> None:
@@ -152,6 +158,7 @@ def test_a_row_for_locust_is_in_milliseconds_and_not_rounded() -> None:
     assert str(as_locust_row(Heard("code", "measure", 1, 7, "refused", None))["exception"]) == "refused"
 
 
+@pytest.mark.slow
 def test_a_target_that_stays_silent_to_everyone_ends_the_run_before_its_time(
     workload: Make, run_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

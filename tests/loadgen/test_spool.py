@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from loadgen import spool
 from loadgen.frames import Frame, pack
 from loadgen.parse import Capture
@@ -41,6 +43,7 @@ def test_a_frame_that_is_half_written_is_waited_for(tmp_path: Path) -> None:
     assert indices(reader) == [0]
 
 
+@pytest.mark.slow
 def test_files_that_are_followed_by_another_are_removed_once_read(tmp_path: Path) -> None:
     reader = SpoolReader(tmp_path)
     with SpoolWriter(tmp_path) as writer:

@@ -68,6 +68,7 @@ def test_a_connection_is_used_again(engine: ScriptedEngine) -> None:
         again.close()
 
 
+@pytest.mark.slow
 def test_a_connection_that_the_server_closed_meanwhile_is_not_used(engine: ScriptedEngine) -> None:
     with ScriptedEngine.start() as first, connected(first.url) as connections:
         assert ask(connections)[0].outcome == "ok"

@@ -43,6 +43,7 @@ def test_one_workers_part_does_not_depend_on_who_asks_first() -> None:
     assert thin(table, 1, 2) != thin(table, 1, 2, seed=2)
 
 
+@pytest.mark.slow
 def test_each_part_of_a_poisson_timetable_is_poisson_again_with_its_share_of_the_rate() -> None:
     for worker in range(4):
         part = moments(thin(poisson(40_000), worker, 4))

@@ -4,12 +4,14 @@ import json
 from pathlib import Path
 
 import gevent
+import pytest
 
 from loadgen.live import Live
 from loadgen.run_folder import RunFolder
 from loadgen.watch import EVERY_S, Watch
 
 
+@pytest.mark.slow
 def test_a_run_is_looked_at_each_second_and_a_last_time_at_its_end(tmp_path: Path) -> None:
     live, lines = Live(), list[str]()
     watch = Watch(lambda: live, RunFolder(tmp_path), lines.append)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from fakes.promtool import needs_promtool, queries_give
 
 from dashboards.boards.cost import COST
@@ -26,6 +27,7 @@ def asked(key: str, **typed: str) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 @needs_promtool
 def test_two_devices_at_three_dollars_cost_six_dollars_an_hour() -> None:
     # 360000 output tokens an hour for 6 $: 16.6667 $ a million. All 900000 tokens: 6.6667 $.
@@ -44,6 +46,7 @@ def test_two_devices_at_three_dollars_cost_six_dollars_an_hour() -> None:
     queries_give(SAMPLES, "1h", expected)
 
 
+@pytest.mark.slow
 @needs_promtool
 def test_without_a_price_or_devices_there_is_no_number() -> None:
     unset: dict[str, list[tuple[str, float]]] = {

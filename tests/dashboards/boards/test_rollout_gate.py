@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from fakes.promtool import needs_promtool, queries_give
 
 from dashboards.boards.rollout_gate import GATE
@@ -11,6 +12,7 @@ VALUES = {"deployment": "d", "__rate_interval": "4m"}
 QUERIES = {panel.key: [substitute(q.expr, VALUES) for q in panel.queries] for panel in GATE.panels}
 
 
+@pytest.mark.slow
 @needs_promtool
 def test_the_state_the_checks_and_the_silence_are_told() -> None:
     where = 'deployment="d", revision="v2"'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from fakes.promtool import needs_promtool, queries_give
 
 from dashboards.boards.sides import COMPARED, compared
@@ -16,6 +17,7 @@ def test_a_line_s_samples_are_those_that_its_indicator_is_made_of() -> None:
     assert {line.sli: line.of for line in COMPARED}["tpot_p95"] == f"{TPOT}_count"
 
 
+@pytest.mark.slow
 @needs_promtool
 def test_columns_are_baseline_canary_ratio_samples_and_whether_they_are_enough() -> None:
     # v1: 60 streams a minute of 20 ms; v2: 6 a minute of 30 ms. Over ten minutes 600 and 60.

@@ -42,6 +42,7 @@ def words(svg: str) -> list[str]:
     return ["".join(text.itertext()).strip() for text in found]
 
 
+@pytest.mark.slow
 def test_the_header_says_that_it_is_a_preview_of_when_and_from_where():
     said = words(drawn(panel(), Answer(A, "a", (series(1, 2),))))
     assert NOTE in said
@@ -52,6 +53,7 @@ def test_the_header_says_that_it_is_a_preview_of_when_and_from_where():
     assert {"teapot: Overview", "Are users fine?", "The row", "The title"} <= set(said)
 
 
+@pytest.mark.slow
 def test_a_graph_has_a_name_for_each_series_and_units_on_its_axis():
     said = words(
         drawn(
@@ -62,6 +64,7 @@ def test_a_graph_has_a_name_for_each_series_and_units_on_its_axis():
     assert {"v1", "v2", "0 ms", "200 ms", "400 ms", "12:00", "12:10"} <= set(said)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stacked", [False, True])
 def test_a_graph_draws_every_piece_of_every_series(stacked):
     mine = Query(expr="a", legend="{{revision}}", color="purple")

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from dashboards.preview.canvas import Canvas
 from dashboards.preview.grid import Box
 
@@ -28,6 +30,7 @@ def test_a_rectangle_lies_where_it_was_put_from_the_upper_left_corner():
     assert "28.8 14.4" in path
 
 
+@pytest.mark.slow
 def test_the_same_page_is_the_same_svg_every_time():
     def drawn() -> str:
         canvas = Canvas(100)

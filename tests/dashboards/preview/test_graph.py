@@ -51,6 +51,7 @@ def test_marks_are_round_in_what_they_are_shown_in(low, high, changes, ticks):
     assert value_ticks(low, high, panel(**changes)) == pytest.approx(ticks)
 
 
+@pytest.mark.slow
 def test_a_legend_goes_on_in_the_next_row_and_names_each_series_once():
     canvas = Canvas(100)
     few = legend_rows(canvas, [line(name="a"), line(name="b"), line(name="a")], 400)

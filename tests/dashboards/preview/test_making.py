@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from fakes.prometheus_api import Script, matrix, serving
 
 from dashboards.panels import Board, Panel, Query, Row, Variable
@@ -19,6 +20,7 @@ def panel(key: str, expr: str) -> Panel:
     return Panel(key=key, title=key, unit="seconds", queries=(Query(expr=expr),), help="h")
 
 
+@pytest.mark.slow
 def test_each_board_becomes_a_picture_and_all_of_them_a_page():
     asked = 'ttft{d="demo"}'
     script = Script(

@@ -47,6 +47,7 @@ def script(**answers) -> Script:
     return made
 
 
+@pytest.mark.slow
 def test_a_prometheus_that_says_one_to_everything_has_no_dead_panel(capsys):
     with serving(script()) as url:
         code = main(["dashboards", "check", "--prometheus", url, "--range", "1m", "--json"])
@@ -69,6 +70,7 @@ def test_a_prometheus_that_knows_nothing_of_ours_fails_with_what_to_do(capsys):
     assert "has the label 'deployment'" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_dead_panels_are_exit_1_and_named(capsys):
     names = {
         f"/api/v1/label/{label}/values": ["demo"] for label in ("deployment", "revision", "__name__", "run")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from fakes.prometheus_api import Script, serving
 
 from dashboards.boards import BOARDS
@@ -27,6 +28,7 @@ def script() -> Script:
     )
 
 
+@pytest.mark.slow
 def test_every_board_is_written_even_where_nothing_has_data(tmp_path, capsys):
     with serving(script()) as url:
         code = main(["dashboards", "preview", "--prometheus", url, "--out", str(tmp_path / "p"), "--json"])
@@ -37,6 +39,7 @@ def test_every_board_is_written_even_where_nothing_has_data(tmp_path, capsys):
     assert names == {"index.html", *(f"{board.uid}.png" for board in BOARDS)}
 
 
+@pytest.mark.slow
 def test_a_folder_that_cannot_be_written_is_told(tmp_path, capsys):
     (tmp_path / "file").write_text("")
     with serving(script()) as url:

@@ -47,6 +47,7 @@ def test_the_boards_that_lie_in_the_tree_are_pushed(
     assert "7 of 7 boards changed in folder 'teapot' of Grafana 12.1.0" in told
 
 
+@pytest.mark.slow
 def test_a_second_time_there_is_nothing_to_do(
     fake: FakeGrafana, words: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -75,6 +76,7 @@ def test_a_board_of_somebody_else_is_exit_1_and_replaced_with_force(
     assert "'Money' was not teapot's" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_token_comes_from_a_file_and_folder_and_source_are_chosen(
     fake: FakeGrafana, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

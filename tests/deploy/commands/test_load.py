@@ -66,6 +66,7 @@ def search_of(tmp_path: Path, *more: str, text: str = SEARCHED) -> argparse.Name
     )
 
 
+@pytest.mark.slow
 def test_compare_takes_several_runs_a_side_and_exits_with_the_verdict(tmp_path: Path) -> None:
     for name, slow in (("a1", 1.0), ("a2", 1.01), ("b1", 1.5), ("b2", 1.52)):
         write_run(tmp_path / name, slow=slow)
@@ -78,6 +79,7 @@ def test_compare_takes_several_runs_a_side_and_exits_with_the_verdict(tmp_path: 
     assert out.getvalue().startswith("## Regression")
 
 
+@pytest.mark.slow
 def test_compare_gives_one_json_document(tmp_path: Path) -> None:
     write_run(tmp_path / "a")
     out = io.StringIO()

@@ -133,11 +133,13 @@ def loaded(*words: str) -> set[str]:
 SERVERS = {"aiohttp", "asyncio", "locust", "gevent", "prometheus_client", "openai"}
 
 
+@pytest.mark.slow
 def test_an_answer_about_a_model_waits_for_no_server_no_load_generator_and_no_schema(model: str) -> None:
     found = loaded("plan", "--model", model, "--gpu", "h100-sxm", "--json")
     assert not found & (SERVERS | {"pydantic", "yaml", "subprocess", "serving.planner.compare"})
 
 
+@pytest.mark.slow
 def test_an_answer_about_a_file_waits_only_for_what_reads_it(tmp_path: Path) -> None:
     file = tmp_path / "d.yaml"
     file.write_text("name: d\nengine: {max_model_len: 2048}\n")
@@ -183,6 +185,7 @@ def test_cpu_and_gpus_are_not_mixed(model: str, capsys: pytest.CaptureFixture[st
     assert "leave" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_an_output_without_signs_for_bars_gets_others(model: str) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "deploy.cli", "plan", "--model", model, "--gpu", "l4"],

@@ -31,6 +31,7 @@ def test_files_are_written_once_and_then_left_alone(
     assert json.loads(capsys.readouterr().out)["written"] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["compose", "kubernetes"])
 def test_a_rendering_of_another_deployment_is_not_written_over(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], target: str

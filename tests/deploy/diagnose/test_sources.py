@@ -58,6 +58,7 @@ def server(pages: list[str], matrix: object = None, status: int = 200) -> Iterat
         httpd.server_close()
 
 
+@pytest.mark.slow
 def test_an_engine_is_read_until_the_time_is_over() -> None:
     pages, said = ["vllm:num_requests_running 1\n", "vllm:num_requests_running 2\n"], list[str]()
     with server(pages) as (url, _):
@@ -75,16 +76,19 @@ def test_an_engine_that_is_not_there_is_named() -> None:
     assert "http://127.0.0.1:9/metrics" in str(caught.value)
 
 
+@pytest.mark.slow
 def test_an_address_without_metrics_is_refused() -> None:
     with server([""], status=404) as (url, _), pytest.raises(Failed, match="HTTP 404"):
         from_engine(url, 0)
 
 
+@pytest.mark.slow
 def test_a_page_without_vllms_series_is_refused() -> None:
     with server(["up 1\n"]) as (url, _), pytest.raises(Failed, match="the page has none of vLLM"):
         from_engine(url, 0)
 
 
+@pytest.mark.slow
 def test_prometheus_is_asked_for_engines_of_the_deployment() -> None:
     with server([""], MATRIX) as (url, asked):
         found = from_prometheus(url, "demo", 60, 160)
@@ -94,6 +98,7 @@ def test_prometheus_is_asked_for_engines_of_the_deployment() -> None:
     assert told == [(100, 3), (101, 5)]
 
 
+@pytest.mark.slow
 def test_a_prometheus_without_engines_says_so() -> None:
     with (
         server([""], []) as (url, _),

@@ -149,6 +149,7 @@ class ScriptedWorld:
         return ()
 
 
+@pytest.mark.slow
 def test_the_studys_own_runner_proves_a_lever_on_scripted_engines(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

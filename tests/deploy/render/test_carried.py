@@ -67,6 +67,7 @@ def test_a_value_with_dollars_quotes_and_lines_reaches_the_engine_as_it_is(
     assert argument == ODD
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("docker-compose") is None, reason="no docker-compose on this machine")
 def test_docker_compose_itself_reads_the_value_as_it_was(tmp_path: Path) -> None:
     (tmp_path / "docker-compose.yml").write_text(rendered(tmp_path, "compose", odd())["docker-compose.yml"])
@@ -116,6 +117,7 @@ def test_a_secret_that_is_written_is_told_by_name_only(tmp_path: Path, target: s
     assert not any("s3cr3t" in note for note in notes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["compose", "kubernetes"])
 def test_a_hub_token_of_the_file_is_the_only_one(tmp_path: Path, target: str) -> None:
     files = rendered(tmp_path, target, "name: d\nmodel: a/b\nengine: {env: {HF_TOKEN: mine}}\n")

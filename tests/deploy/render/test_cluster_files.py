@@ -42,6 +42,7 @@ def test_what_is_rendered_is_what_was_looked_at() -> None:
         )
 
 
+@pytest.mark.slow
 def test_core_kinds_meet_the_schemas_of_kubernetes_with_no_unknown_key() -> None:
     for found in objects():
         if found["kind"] not in CUSTOM and not found["apiVersion"].startswith(OPERATORS):
@@ -75,6 +76,7 @@ def test_the_schemas_would_notice_a_wrong_key() -> None:
             assert "imagine" in error.message
 
 
+@pytest.mark.slow
 def test_every_selector_finds_the_pods_that_it_is_for() -> None:
     for target, source, choices in GOLDEN[:2]:
         found = [d for text in golden(target, source, choices).values() for d in documents(text)]
@@ -103,6 +105,7 @@ def selected(document: dict[str, Any]) -> dict[str, str]:
     return labels
 
 
+@pytest.mark.slow
 def test_without_a_gateway_there_is_one_address_for_all_engines_and_it_is_said_what_is_lost(
     tmp_path: Path,
 ) -> None:
@@ -127,6 +130,7 @@ def test_engines_have_no_keys_so_only_the_gateway_and_who_measures_reach_them(tm
     assert names == {"teapot-gateway", "teapot-load", "teapot-engine"}
 
 
+@pytest.mark.slow
 def test_rules_and_boards_are_the_generated_ones(tmp_path: Path) -> None:
     files = rendered(tmp_path, "kubernetes", PLAIN)
     [rule] = documents(files["kubernetes/rules.yaml"])

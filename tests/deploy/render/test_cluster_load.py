@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from fakes.clusters import TOP, find, flag, rendered
 
 from deploy.render.cluster_load import JOIN_PORT
@@ -22,6 +23,7 @@ def container(text: str, job: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 def test_the_leading_process_waits_for_all_workers_and_loads_the_gateway(tmp_path: Path) -> None:
     text = load(tmp_path)
     args = container(text, "d-load")["args"]
@@ -33,6 +35,7 @@ def test_the_leading_process_waits_for_all_workers_and_loads_the_gateway(tmp_pat
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_workers_join_by_the_service_of_the_leading_process(tmp_path: Path) -> None:
     text = load(tmp_path)
     args = container(text, "d-load-worker")["args"]
@@ -43,6 +46,7 @@ def test_workers_join_by_the_service_of_the_leading_process(tmp_path: Path) -> N
     assert service["spec"]["selector"].items() <= leader.items()
 
 
+@pytest.mark.slow
 def test_nobody_but_workers_may_join_for_locust_asks_for_no_key(tmp_path: Path) -> None:
     text = load(tmp_path)
     joining = [
@@ -54,6 +58,7 @@ def test_nobody_but_workers_may_join_for_locust_asks_for_no_key(tmp_path: Path) 
     assert [rule["from"] for rule in joining] == [[{"podSelector": {"matchLabels": labels}}]]
 
 
+@pytest.mark.slow
 def test_its_web_page_is_off_and_its_metrics_leave_by_the_relay(tmp_path: Path) -> None:
     text = load(tmp_path)
     args = container(text, "d-load")["args"]
@@ -62,6 +67,7 @@ def test_its_web_page_is_off_and_its_metrics_leave_by_the_relay(tmp_path: Path) 
     assert f"http://127.0.0.1:{EXPORTER_PORT}" in find(text, "ConfigMap", "d-load")["data"]["relay.conf"]
 
 
+@pytest.mark.slow
 def test_the_job_ends_with_the_run_and_is_not_sent_twice(tmp_path: Path) -> None:
     spec = find(load(tmp_path), "Job", "d-load")["spec"]
     assert spec["backoffLimit"] == 0
@@ -69,6 +75,7 @@ def test_the_job_ends_with_the_run_and_is_not_sent_twice(tmp_path: Path) -> None
     assert relay["restartPolicy"] == "Always", "a container beside it would keep the pod alive"
 
 
+@pytest.mark.slow
 def test_what_is_said_to_be_applied_and_mounted_is_there(tmp_path: Path) -> None:
     text = load(tmp_path)
     assert (TOP / "deploy/workloads/chat.yaml").is_file()

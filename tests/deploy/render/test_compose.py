@@ -32,10 +32,12 @@ def test_what_is_in_the_repository_is_what_the_shipped_deployment_renders_to(
         assert (TOP / path).read_text() == text, f"{path} is stale: run `make compose`"
 
 
+@pytest.mark.slow
 def test_it_meets_the_published_schema(shipped: Mapping[str, str]) -> None:
     specification().validate(yaml.safe_load(shipped["docker-compose.yml"]))
 
 
+@pytest.mark.slow
 def test_the_schema_would_notice_a_wrong_key(shipped: Mapping[str, str]) -> None:
     document = yaml.safe_load(shipped["docker-compose.yml"])
     document["services"]["gateway"]["helthcheck"] = {}
@@ -43,6 +45,7 @@ def test_the_schema_would_notice_a_wrong_key(shipped: Mapping[str, str]) -> None
         specification().validate(document)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("docker-compose") is None, reason="no docker-compose on this machine")
 def test_docker_compose_itself_reads_it() -> None:
     command = ["docker-compose", "-f", "docker-compose.yml", "config", "-q"]
@@ -71,6 +74,7 @@ def test_what_cannot_be_carried_over_is_refused_with_its_line(tmp_path: Path, te
     assert "d.yaml:3" in str(caught.value)
 
 
+@pytest.mark.slow
 def test_what_needs_a_gpu_has_no_cpu_profile_and_says_why(tmp_path: Path) -> None:
     file = tmp_path / "d.yaml"
     file.write_text("name: d\nmodel: a/b\nmodes: [{kind: quantized_kv, format: int4_per_token_head}]\n")
@@ -80,6 +84,7 @@ def test_what_needs_a_gpu_has_no_cpu_profile_and_says_why(tmp_path: Path) -> Non
     assert any("no profile cpu" in note and "int4_per_token_head" in note for note in found.notes)
 
 
+@pytest.mark.slow
 def test_a_deployment_for_cpu_has_engines_for_cpu_only_and_the_gateway_finds_them(tmp_path: Path) -> None:
     file = tmp_path / "d.yaml"
     file.write_text("name: d\nmodel: a/b\nengine: {device: cpu, cores: 4, kv_cache_memory: 2GiB}\n")

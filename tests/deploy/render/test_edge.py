@@ -46,6 +46,7 @@ def gateways_file(tmp_path: Path, text: str) -> Deployment:
     return load_deployment(file)[0]
 
 
+@pytest.mark.slow
 def test_its_file_is_a_deployment_of_ours_that_says_what_the_whole_one_says(tmp_path: Path) -> None:
     served = gateways_file(tmp_path, serving(tmp_path))
     source, _ = load_deployment(tmp_path / "d.yaml")
@@ -58,6 +59,7 @@ def test_its_file_is_a_deployment_of_ours_that_says_what_the_whole_one_says(tmp_
     assert revision.health == "/health"
 
 
+@pytest.mark.slow
 def test_every_pod_reaches_it_so_it_wants_keys_unless_the_file_says_that_none_are_meant(
     tmp_path: Path,
 ) -> None:
@@ -74,6 +76,7 @@ def test_every_pod_reaches_it_so_it_wants_keys_unless_the_file_says_that_none_ar
     assert "keys" not in {volume["name"] for volume in pod(found)["volumes"]}
 
 
+@pytest.mark.slow
 def test_probes_ask_what_the_gateway_answers_while_it_drains(tmp_path: Path) -> None:
     gateway = pod(serving(tmp_path))["containers"][0]
     assert gateway["readinessProbe"]["httpGet"]["path"] == "/health/ready"
@@ -81,6 +84,7 @@ def test_probes_ask_what_the_gateway_answers_while_it_drains(tmp_path: Path) -> 
     assert gateway["livenessProbe"]["httpGet"]["path"] == "/health/live"
 
 
+@pytest.mark.slow
 def test_it_says_not_ready_for_longer_than_a_probe_takes_and_is_killed_only_after_its_drain(
     tmp_path: Path,
 ) -> None:
@@ -93,6 +97,7 @@ def test_it_says_not_ready_for_longer_than_a_probe_takes_and_is_killed_only_afte
     assert gateways_file(tmp_path, own).gateway.grace == 45
 
 
+@pytest.mark.slow
 def test_a_changed_file_restarts_the_gateways(tmp_path: Path) -> None:
     digests = {
         find(serving(tmp_path, text), "Deployment", "d-gateway")["spec"]["template"]["metadata"][
@@ -103,6 +108,7 @@ def test_a_changed_file_restarts_the_gateways(tmp_path: Path) -> None:
     assert len(digests) == 2
 
 
+@pytest.mark.slow
 def test_a_node_can_be_drained_without_an_outage_and_what_that_costs_is_said(tmp_path: Path) -> None:
     found = serving(tmp_path)
     assert find(found, "Deployment", "d-gateway")["spec"]["replicas"] == REPLICAS == 2
@@ -110,6 +116,7 @@ def test_a_node_can_be_drained_without_an_outage_and_what_that_costs_is_said(tmp
     assert "in 2 times as" in found
 
 
+@pytest.mark.slow
 def test_it_is_not_root_and_kubernetes_can_tell(tmp_path: Path) -> None:
     for container in pod(serving(tmp_path))["containers"]:
         assert container["securityContext"]["runAsNonRoot"] is True
@@ -118,6 +125,7 @@ def test_it_is_not_root_and_kubernetes_can_tell(tmp_path: Path) -> None:
         assert f"--uid {USER} " in (TOP / f"deploy/images/{image}.Dockerfile").read_text()
 
 
+@pytest.mark.slow
 def test_images_have_the_projects_version_and_a_registry_if_one_was_given(tmp_path: Path) -> None:
     assert tomllib.loads((TOP / "pyproject.toml").read_text())["project"]["version"] == VERSION
     text = rendered(tmp_path, "kubernetes", TEXT, Choices(image_prefix="r.example/t/"))[
@@ -126,6 +134,7 @@ def test_images_have_the_projects_version_and_a_registry_if_one_was_given(tmp_pa
     assert pod(text)["containers"][0]["image"] == f"r.example/t/teapot-gateway:{VERSION}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("section", "words"),
     [

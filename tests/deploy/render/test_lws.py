@@ -27,6 +27,7 @@ def containers(spec: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     return leader, worker
 
 
+@pytest.mark.slow
 def test_a_group_has_as_many_pods_as_its_ranks_need_nodes(tmp_path: Path) -> None:
     for gpus, size in ((8, 2), (4, 4)):
         spec = group(tmp_path, choices=Choices(gpus_per_node=gpus))
@@ -36,6 +37,7 @@ def test_a_group_has_as_many_pods_as_its_ranks_need_nodes(tmp_path: Path) -> Non
             assert flag(container["args"], "--nnodes") == str(size)
 
 
+@pytest.mark.slow
 def test_hosts_say_how_many_nodes_and_their_addresses_are_said_not_to_count(tmp_path: Path) -> None:
     text = "name: d\nmodel: a/b\nmodes: [{kind: parallel, tensor: 2, hosts: [10.0.0.1, 10.0.0.2]}]\n"
     files = rendered(tmp_path, "lws", text)
@@ -73,6 +75,7 @@ def test_a_group_lives_and_dies_as_one_and_others_wait_until_it_is_back(tmp_path
     assert spec["rolloutStrategy"]["rollingUpdateConfiguration"] == {"maxUnavailable": 1, "maxSurge": 0}
 
 
+@pytest.mark.slow
 def test_the_other_nodes_outlive_the_drain_of_the_one_that_answers(tmp_path: Path) -> None:
     leader, worker = containers(group(tmp_path))
     leaves, stays = (int(each["lifecycle"]["preStop"]["exec"]["command"][1]) for each in (leader, worker))

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 from fakes.clusters import documents, find, rendered
 from fakes.promtool import PROMTOOL, needs_promtool
@@ -60,6 +61,7 @@ def test_grafanas_sidecar_finds_every_board(tmp_path: Path) -> None:
         assert len(text) < 1_000_000, "etcd takes no more"
 
 
+@pytest.mark.slow
 @needs_promtool
 def test_promtool_reads_the_rules_as_the_operator_hands_them_on(tmp_path: Path) -> None:
     [rule] = documents(rendered(tmp_path, "kubernetes", TEXT)["kubernetes/rules.yaml"])

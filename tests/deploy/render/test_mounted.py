@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+import pytest
 import yaml
 from fakes.compose import SHIPPED, TOP, rendered, services
 from fakes.promtool import PROMTOOL, needs_promtool
@@ -15,6 +16,7 @@ from deploy.render.places import FOLDER
 from serving.config.load import load_deployment
 
 
+@pytest.mark.slow
 def test_the_gateways_file_is_a_deployment_of_ours_with_the_same_objectives(
     shipped: Mapping[str, str],
 ) -> None:

@@ -100,6 +100,7 @@ def test_any_one_of_several_engine_environments_does_and_without_one_it_is_said(
     assert "run teapot engine install" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_node_that_lost_the_first_one_ends(tmp_path: Path) -> None:
     script = node_script(PARTS, "m", nodes(ADDRESSES), SETTINGS)
     done = ran(tmp_path, script, "1", vllm=LOSES_THE_FIRST, WATCH_S="0.1")
@@ -109,6 +110,7 @@ def test_a_node_that_lost_the_first_one_ends(tmp_path: Path) -> None:
     assert ":29501" in (tmp_path / "ss.asked").read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("ss") is None, reason="no ss on this machine")
 def test_a_connection_that_the_first_one_closed_counts_as_gone(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as first, ThreadPoolExecutor(1) as aside:

@@ -34,6 +34,7 @@ def test_a_gateway_needs_to_know_what_it_is_in_front_of(tmp_path: Path, target: 
     assert "it needs --platform-url" in rendered(tmp_path, target, TEXT)[f"{target}/{OWN[target]}"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", OWN)
 def test_load_goes_to_the_gateway_where_there_is_one_and_else_to_the_platforms_router(
     tmp_path: Path, target: str

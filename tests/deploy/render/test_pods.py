@@ -12,6 +12,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
+import pytest
 from fakes.clusters import find, flag, rendered
 
 from deploy.render.pods import one_token
@@ -27,6 +28,7 @@ def pod(tmp_path: Path) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 def test_an_engine_leaves_the_endpoints_before_it_hears_sigterm_and_is_killed_only_after_its_drain(
     tmp_path: Path,
 ) -> None:
@@ -39,6 +41,7 @@ def test_an_engine_leaves_the_endpoints_before_it_hears_sigterm_and_is_killed_on
     assert spec["terminationGracePeriodSeconds"] > int(seconds) + shutdown
 
 
+@pytest.mark.slow
 def test_it_may_start_and_hang_for_as_long_as_the_file_says(tmp_path: Path) -> None:
     [engine] = pod(tmp_path)["containers"]
     startup, alive = engine["startupProbe"], engine["livenessProbe"]
@@ -46,6 +49,7 @@ def test_it_may_start_and_hang_for_as_long_as_the_file_says(tmp_path: Path) -> N
     assert alive["failureThreshold"] * alive["periodSeconds"] == 90
 
 
+@pytest.mark.slow
 def test_vllm_is_not_told_a_port_by_the_names_of_services(tmp_path: Path) -> None:
     assert pod(tmp_path)["enableServiceLinks"] is False
 
@@ -57,6 +61,7 @@ def test_no_privileges_and_no_account(tmp_path: Path) -> None:
     assert engine["securityContext"] == {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
 
 
+@pytest.mark.slow
 def test_the_startup_probe_asks_for_one_token_and_believes_nothing_less() -> None:
     with engine_that_answers(200) as (port, asked):
         assert probe(port) == 0

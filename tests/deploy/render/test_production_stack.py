@@ -83,6 +83,7 @@ def test_flags_are_in_the_charts_keys_or_in_words_and_never_in_both(tmp_path: Pa
     assert not given & set(config["extraArgs"])
 
 
+@pytest.mark.slow
 def test_engines_end_within_the_thirty_seconds_that_the_chart_gives_them(tmp_path: Path) -> None:
     text = "name: d\nmodel: a/b\ngateway: {drain_timeout: 90s}\n"
     assert int(flag(model(tmp_path, text)["vllmConfig"]["extraArgs"], "--shutdown-timeout")) < 30
@@ -92,6 +93,7 @@ def test_engines_end_within_the_thirty_seconds_that_the_chart_gives_them(tmp_pat
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("policy", "logic", "said"),
     [

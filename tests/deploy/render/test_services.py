@@ -15,6 +15,7 @@ def seconds(text: str) -> int:
     return int(text.removesuffix("s"))
 
 
+@pytest.mark.slow
 def test_only_loopback_is_published(shipped: Mapping[str, str]) -> None:
     ports = [port for service in services(shipped).values() for port in service.get("ports", [])]
     assert ports
@@ -22,6 +23,7 @@ def test_only_loopback_is_published(shipped: Mapping[str, str]) -> None:
     assert not any(":8001" in port for port in ports), "the admin interface has no keys"
 
 
+@pytest.mark.slow
 def test_engines_are_not_published_and_pinned(shipped: Mapping[str, str]) -> None:
     for name, service in services(shipped).items():
         if name.startswith("engine-"):
@@ -30,6 +32,7 @@ def test_engines_are_not_published_and_pinned(shipped: Mapping[str, str]) -> Non
         assert ":" in service["image"]
 
 
+@pytest.mark.slow
 def test_our_own_services_are_guarded(shipped: Mapping[str, str]) -> None:
     for name in OURS:
         service = services(shipped)[name]
@@ -62,6 +65,7 @@ def test_grace_periods_are_longer_than_the_drain(tmp_path: Path) -> None:
     assert seconds(engine["stop_grace_period"]) > shutdown
 
 
+@pytest.mark.slow
 def test_each_replica_has_its_own_devices(tmp_path: Path) -> None:
     text = "name: d\nmodel: a/b\nreplicas: 2\nmodes: [{kind: parallel, tensor: 2}]\n"
     found = services(rendered(tmp_path, text))
@@ -73,6 +77,7 @@ def test_each_replica_has_its_own_devices(tmp_path: Path) -> None:
     assert "CUDA_VISIBLE_DEVICES" not in found["engine-0"]["environment"]
 
 
+@pytest.mark.slow
 def test_mounted_files_are_in_the_repository(shipped: Mapping[str, str]) -> None:
     for service in services(shipped).values():
         for volume in service.get("volumes", []):

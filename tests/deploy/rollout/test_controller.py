@@ -110,6 +110,7 @@ def test_a_deployment_that_is_away_for_a_while_is_waited_for(run: Run) -> None:
     assert len([text for text in run.said if text.startswith("holding: ")]) == 1
 
 
+@pytest.mark.slow
 def test_one_that_stays_away_is_given_up_and_the_rollout_stays_where_it_is(run: Run) -> None:
     run.clock.slept = at(run, "baking", lambda: setattr(run.there, "away", True))
     with pytest.raises(Away):
@@ -182,6 +183,7 @@ def test_one_that_answers_otherwise_gets_no_request(run: Run) -> None:
     assert [call for call in run.there.calls if "new=" in call] == []
 
 
+@pytest.mark.slow
 def test_answers_that_are_the_same_let_it_go_on(run: Run) -> None:
     run.plan = replace(PLAN, quality=True)
     run.hands.quality = Quality("pass", ())
@@ -279,6 +281,7 @@ def killer(run: Run, number: int, *, after: bool) -> Callable[[str], None]:
     return before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("good", [True, False])
 def test_killed_when_any_line_was_written_it_goes_on_from_there(tmp_path: Path, good: bool) -> None:
     coming: tuple[Verdict, ...] = () if good else ("PASS", "FAIL")
@@ -311,6 +314,7 @@ def full(times: int, after: int) -> Callable[[int, bytes], int]:
     return write
 
 
+@pytest.mark.slow
 def test_a_full_disk_under_the_journal_moves_no_weight_and_is_said_and_waited_for(tmp_path: Path) -> None:
     whole = Run(tmp_path / "whole.jsonl")
     whole.go()
@@ -342,6 +346,7 @@ def test_it_says_that_it_is_alive_and_where_it_is(run: Run) -> None:
     assert (told[0]["step"], told[0]["steps"], told[0]["weight_ratio"]) == (1, 3, 0.1)
 
 
+@pytest.mark.slow
 def test_a_disk_that_stays_full_is_no_reason_to_stop_watching(run: Run) -> None:
     # The line of the first step's end cannot be kept for twenty minutes, and meanwhile it goes bad.
     run.write = full(1200, 5)

@@ -321,6 +321,7 @@ def test_where_neither_comes_up_in_the_place_of_the_other_it_is_over(run: Run) -
     assert "out of memory; the old revision 'main' is failed" in run.why("failed")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verdict", ["PASS", "FAIL"])
 def test_killed_when_any_line_was_written_after_the_loss_it_ends_the_same(
     tmp_path: Path, verdict: Any

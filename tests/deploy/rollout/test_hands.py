@@ -48,6 +48,7 @@ def test_where_the_old_engines_end_first_nobody_plans_by_what_is_free_now(home: 
     assert "plan: " not in console.text()
 
 
+@pytest.mark.slow
 def test_warming_up_says_how_many_requests_it_took() -> None:
     console = Said()
     with ScriptedEngine.start("--ttft", "0.001", "--itl", "0.001") as engine:

@@ -20,6 +20,7 @@ def lines(path: Path) -> list[object]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
+@pytest.mark.slow
 def test_lines_are_added_one_after_the_other(tmp_path: Path) -> None:
     path = tmp_path / "new" / "journal.jsonl"
     Journal(path).append({"at": 1.5, "kind": "plan"})

@@ -25,17 +25,20 @@ def engine() -> Iterator[ScriptedEngine]:
         yield running
 
 
+@pytest.mark.slow
 def test_each_engine_is_asked_alone_with_each_length_and_by_several_at_once(engine: ScriptedEngine) -> None:
     engine.reset()
     assert warm((engine.url, engine.url)) == 14
     assert len(engine.exchanges(expect=14)) == 14
 
 
+@pytest.mark.slow
 def test_prompts_are_no_longer_than_the_engine_takes() -> None:
     with ScriptedEngine.start("--ttft", "0.001", "--itl", "0.001", "--max-model-len", "128") as small:
         assert warm((small.url,)) == 7
 
 
+@pytest.mark.slow
 def test_an_engine_that_refuses_or_is_not_there_is_said() -> None:
     with pytest.raises(Failed, match="gave no answer"):
         warm((f"http://127.0.0.1:{free_port()}",))
@@ -75,16 +78,19 @@ def comparing(engine: ScriptedEngine, canary: QualityRecord) -> tuple[str, list[
     return found.outcome, [("canary" if url == canary_url else "baseline") for url in asked]
 
 
+@pytest.mark.slow
 def test_the_baseline_is_asked_twice_to_see_how_much_it_differs_from_itself(engine: ScriptedEngine) -> None:
     assert comparing(engine, record(2.0, WORDS)) == ("pass", ["baseline", "baseline", "canary"])
 
 
+@pytest.mark.slow
 def test_wrong_answers_at_200_are_a_failure(engine: ScriptedEngine) -> None:
     # e^0.7 is twice the perplexity, and no answer begins like the control's.
     outcome, _ = comparing(engine, record(2.7, tuple(reversed(WORDS))))
     assert outcome == "fail"
 
 
+@pytest.mark.slow
 def test_of_several_engines_each_is_asked_and_the_one_that_answers_wrongly_is_named(
     engine: ScriptedEngine,
 ) -> None:

@@ -102,6 +102,7 @@ def test_an_exposition_is_counted_as_it_would_be_by_hand() -> None:
     assert (found.revision, found.at_s) == ("v2", 12.0)
 
 
+@pytest.mark.slow
 @needs_promtool
 def test_prometheus_counts_the_same() -> None:
     series = {}

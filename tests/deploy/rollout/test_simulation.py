@@ -48,6 +48,7 @@ def one_step(
     return simulate(World(bad=bad, requests_per_s=requests_per_s), plan, seed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 def test_a_good_canary_is_promoted(seed: int) -> None:
     course = simulate(World(requests_per_s=40.0), PLAN, seed)
@@ -55,6 +56,7 @@ def test_a_good_canary_is_promoted(seed: int) -> None:
     assert course.requests >= PLAN.min_requests
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", BAD)
 def test_a_bad_canary_does_not_pass_its_step(fault: str) -> None:
     course = one_step(0.5, BAD[fault], 4.0, seed=1)
@@ -63,6 +65,7 @@ def test_a_bad_canary_does_not_pass_its_step(fault: str) -> None:
     assert course.last.verdict == ("INCONCLUSIVE" if fault in TOLD else "FAIL")
 
 
+@pytest.mark.slow
 def test_a_canary_that_turns_bad_at_half_of_the_traffic_gets_no_further() -> None:
     world = World(bad=replace(GOOD, failures=1), bad_from=0.5, requests_per_s=40.0)
     course = simulate(world, PLAN, seed=2)
@@ -71,16 +74,19 @@ def test_a_canary_that_turns_bad_at_half_of_the_traffic_gets_no_further() -> Non
     assert course.last.reasons() == ("failures: its engines failed 1 times since they were started",)
 
 
+@pytest.mark.slow
 def test_without_traffic_it_waits_and_goes_back() -> None:
     course = simulate(World(requests_per_s=0.0), PLAN, seed=3)
     assert (course.end, course.step, course.requests) == ("rolling_back", 0, 0)
     assert course.took_s >= 600 + 1800
 
 
+@pytest.mark.slow
 def test_without_traffic_it_asks_where_the_file_says_so() -> None:
     assert simulate(World(requests_per_s=0.0), replace(PLAN, then="ask"), seed=3).end == "asking"
 
 
+@pytest.mark.slow
 def test_a_mix_that_changes_for_both_alike_is_no_fault() -> None:
     """Prompts four times as long from one step to the next: both sides see them."""
     later = replace(GOOD, prompt=GOOD.prompt.times(4))
@@ -88,6 +94,7 @@ def test_a_mix_that_changes_for_both_alike_is_no_fault() -> None:
     assert simulate(world, replace(PLAN, steps=STEPS[2:]), seed=4).end == "promoting"
 
 
+@pytest.mark.slow
 def test_the_same_seed_is_the_same_rollout() -> None:
     first, again = (simulate(World(requests_per_s=40.0), PLAN, seed=5) for _ in range(2))
     assert first == again

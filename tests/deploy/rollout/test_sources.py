@@ -49,6 +49,7 @@ async def gateway() -> AsyncIterator[Gateway]:
         await gateway.stop()
 
 
+@pytest.mark.slow
 async def test_counters_are_read_from_the_gateway_and_the_revisions_engines(gateway: Gateway) -> None:
     admin = Admin(gateway.admin_url)
     seen = read(await asyncio.to_thread(admin.status))
@@ -61,6 +62,7 @@ async def test_counters_are_read_from_the_gateway_and_the_revisions_engines(gate
     assert "requests" not in nobody.counts
 
 
+@pytest.mark.slow
 async def test_a_ready_engine_that_does_not_tell_is_no_evidence_and_one_that_is_down_is_left_out(
     gateway: Gateway,
 ) -> None:

@@ -29,6 +29,7 @@ async def ran(folder, world, **changes):
     return study
 
 
+@pytest.mark.slow
 async def test_an_arm_twice_as_slow_has_half_of_the_speed_in_every_block(tmp_path):
     """The scripted runs have a TPOT of 20 ms within 10 %; this arm's is twice that with the same seed."""
     summary = conclude(await ran(tmp_path, ScriptedWorld(slow={"fp8": 2.0}), repeats=3))
@@ -41,6 +42,7 @@ async def test_an_arm_twice_as_slow_has_half_of_the_speed_in_every_block(tmp_pat
     assert 0.018 < plain.figure.value < 0.022
 
 
+@pytest.mark.slow
 async def test_capacity_is_told_against_what_the_planner_said(tmp_path):
     summary = conclude(await ran(tmp_path, ScriptedWorld(tokens={"plain": 93_184, "fp8": 186_368})))
     assert (
@@ -49,11 +51,13 @@ async def test_capacity_is_told_against_what_the_planner_said(tmp_path):
     )
 
 
+@pytest.mark.slow
 async def test_a_summary_can_be_worked_out_again_and_is_the_same(tmp_path):
     folder = await ran(tmp_path, ScriptedWorld())
     assert conclude(folder) == conclude(folder) == folder.summary()
 
 
+@pytest.mark.slow
 async def test_a_failed_start_leaves_a_study_complete_and_its_arm_failed_with_the_reason(tmp_path):
     def fail(arm):
         if arm == "fp8":
@@ -68,6 +72,7 @@ async def test_a_failed_start_leaves_a_study_complete_and_its_arm_failed_with_th
     assert summary.ratios == ()
 
 
+@pytest.mark.slow
 async def test_a_study_that_was_broken_off_is_summarized_as_far_as_it_came(tmp_path):
     folder = await ran(tmp_path, ScriptedWorld())
     last = folder.design().cells[-1]
@@ -78,6 +83,7 @@ async def test_a_study_that_was_broken_off_is_summarized_as_far_as_it_came(tmp_p
     assert sum(arm.cells_done for arm in summary.arms) == 3
 
 
+@pytest.mark.slow
 async def test_runs_that_are_not_valid_are_counted_and_doubted(tmp_path):
     folder = await ran(tmp_path, ScriptedWorld())
     design = folder.design()
@@ -88,6 +94,7 @@ async def test_runs_that_are_not_valid_are_counted_and_doubted(tmp_path):
     assert sum(arm.cells_done for arm in summary.arms) == 4
 
 
+@pytest.mark.slow
 async def test_what_limits_the_whole_is_noted(tmp_path):
     held = conclude(await ran(tmp_path / "held", ScriptedWorld(), hold=True))
     assert any("engines were held" in note for note in held.notes)
@@ -95,6 +102,7 @@ async def test_what_limits_the_whole_is_noted(tmp_path):
     assert any("one repeat" in note for note in once.notes)
 
 
+@pytest.mark.slow
 async def test_time_between_two_sittings_does_not_count(tmp_path):
     folder = await ran(tmp_path, ScriptedWorld())
     took = conclude(folder).cost["wall_s"]
@@ -104,6 +112,7 @@ async def test_time_between_two_sittings_does_not_count(tmp_path):
     assert conclude(folder).cost["wall_s"] == took + 60
 
 
+@pytest.mark.slow
 async def test_quality_that_the_control_gave_once_only_is_not_compared(tmp_path):
     folder = await ran(tmp_path, ScriptedWorld(), quality=True, repeats=1)
     cells = [cell for cell in folder.design().cells if cell.workload.startswith("quality")]
@@ -114,6 +123,7 @@ async def test_quality_that_the_control_gave_once_only_is_not_compared(tmp_path)
     assert conclude(folder).quality == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("of", "file"), [("chat", "load/summary.json"), ("quality", "quality.json")])
 async def test_a_cell_that_is_done_and_whose_records_are_gone_is_missing(tmp_path, of, file):
     folder = await ran(tmp_path, ScriptedWorld(), quality=of == "quality", repeats=1)
@@ -135,6 +145,7 @@ async def test_quality_that_cannot_be_held_against_the_controls_is_missing(tmp_p
     assert summary.exit_code == 3
 
 
+@pytest.mark.slow
 async def test_a_quality_record_that_cannot_be_read_is_refused_with_its_file(tmp_path):
     folder = await ran(tmp_path, ScriptedWorld(), quality=True, repeats=1)
     cell = next(cell for cell in folder.design().cells if cell.workload == "quality")

@@ -33,6 +33,7 @@ def forgetful(engine):
     engine.reset()
 
 
+@pytest.mark.slow
 async def test_the_perplexity_is_that_of_the_words_the_engine_scored(engine):
     record = await measure(engine.url, "scripted", key="the-key", plan=PLAN)
     # "a bbbb cc" | "dddd eee f" | "gg h": the first word of each window has no likelihood.

@@ -45,6 +45,7 @@ def shifted(by: float, control: QualityRecord = CONTROL) -> QualityRecord:
     return replace(control, documents=rows)
 
 
+@pytest.mark.slow
 def test_the_same_record_differs_in_nothing():
     verdict = compare(CONTROL, CONTROL, CONTROL)
     for against in (verdict.arm, verdict.itself):
@@ -74,6 +75,7 @@ def test_tokens_and_not_documents_have_equal_weight():
     assert compare(arm, control, control).arm.nll_difference.value == pytest.approx(1 / 7)
 
 
+@pytest.mark.slow
 def test_exact_matches_have_wilsons_interval():
     """Wilson's interval of 10 of 12 is [0.5520, 0.9530] (Newcombe's tables and R's prop.test agree)."""
     control = record(*(SIX * 2), answers=(WORDS,) * 12)
@@ -101,6 +103,7 @@ def test_the_matched_prefix_is_a_share_of_the_longer_answer(a, b, share):
     assert matched_prefix(Answer("p", a), Answer("p", b)) == share
 
 
+@pytest.mark.slow
 def test_the_matched_prefixes_of_one_document_are_drawn_together():
     """Two prompts a document, all alike within it: the interval is that of six documents, not of twelve."""
     rows = [Answer(f"d{at}:{cut}/3", WORDS) for at in range(6) for cut in (1, 2)]
@@ -113,6 +116,7 @@ def test_the_matched_prefixes_of_one_document_are_drawn_together():
     assert (both.low, both.high) == (once.low, once.high)
 
 
+@pytest.mark.slow
 def test_the_self_control_shows_what_the_control_does_to_itself():
     other = ("t1", "x", "x", "x")
     again = replace(CONTROL, answers=(*CONTROL.answers[:5], Answer("d5:1/2", other)))
@@ -132,6 +136,7 @@ def test_fewer_matches_are_tested_after_mcnemar(lost, won, p):
     assert mcnemar_fewer(matched, again) == pytest.approx(p)
 
 
+@pytest.mark.slow
 def test_a_text_without_prompts_has_no_matches_rather_than_none_matched():
     control = record(*SIX)
     verdict = compare(control, control, control)
@@ -163,6 +168,7 @@ def test_records_of_different_tokenizers_are_not_compared():
         compare(CONTROL, CONTROL, other)
 
 
+@pytest.mark.slow
 def test_a_verdict_is_a_json_document_with_the_self_control_in_it():
     document = compare(shifted(0.1), CONTROL, CONTROL).to_json()
     assert document["arm"]["perplexity_ratio"]["value"] == pytest.approx(1.105171)
@@ -179,6 +185,7 @@ def noisy(by: float, spread: float, seed: int) -> QualityRecord:
     return replace(CONTROL, documents=rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arm", "outcome"),
     [
@@ -193,6 +200,7 @@ def test_a_gate_judges_by_where_the_whole_interval_lies(arm, outcome):
     assert judge(compare(arm, CONTROL, CONTROL)).outcome == outcome
 
 
+@pytest.mark.slow
 def test_wrong_answers_fail_although_the_text_is_scored_as_before():
     wrong = replace(CONTROL, answers=tuple(Answer(row.prompt, ("x",) * 4) for row in CONTROL.answers))
     judged = judge(compare(wrong, CONTROL, CONTROL))

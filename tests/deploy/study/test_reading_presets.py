@@ -27,6 +27,7 @@ def test_the_presets_are_those_that_the_docs_tell_of():
     assert [f"{name}.yaml" for name in wanted.split()] == PRESETS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PRESETS)
 def test_a_preset_can_run_here_but_for_the_arms_that_need_a_gpu(tmp_path, name):
     design = make_design(read_study(FOLDER / name), machine(tmp_path), Costs()).design

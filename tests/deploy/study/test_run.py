@@ -59,6 +59,7 @@ class Bench:
         return [str(event["event"]) for event in Journal(self.folder.journal_path).events()]
 
 
+@pytest.mark.slow
 async def test_every_arm_comes_up_in_every_block_and_goes_down_before_the_next(tmp_path):
     bench = Bench(tmp_path)
     assert await bench.runner().run() == "complete"
@@ -69,6 +70,7 @@ async def test_every_arm_comes_up_in_every_block_and_goes_down_before_the_next(t
     assert bench.events()[-1] == "done"
 
 
+@pytest.mark.slow
 async def test_all_arms_of_a_block_get_the_same_prompts_and_the_next_block_gets_others(tmp_path):
     bench = Bench(tmp_path)
     await bench.runner().run()
@@ -76,6 +78,7 @@ async def test_all_arms_of_a_block_get_the_same_prompts_and_the_next_block_gets_
     assert loads == [f"load {arm} chat seed {seed}" for arm in ("fp8", "plain") for seed in (1, 2)]
 
 
+@pytest.mark.slow
 async def test_a_start_keeps_its_verdicts_and_what_the_engine_told_of_itself(tmp_path):
     bench = Bench(tmp_path, ScriptedWorld(tokens={"fp8": 2000}))
     await bench.runner().run()
@@ -88,6 +91,7 @@ async def test_a_start_keeps_its_verdicts_and_what_the_engine_told_of_itself(tmp
     assert [(mode.kind, mode.in_effect) for mode in row.verdicts] == [("quantized_kv", True)]
 
 
+@pytest.mark.slow
 async def test_a_held_engine_stays_up_for_all_its_repeats(tmp_path):
     bench = Bench(tmp_path, hold=True, repeats=3)
     await bench.runner().run()
@@ -109,6 +113,7 @@ async def test_a_start_that_fails_is_a_row_with_its_log_and_the_others_go_on(tmp
     assert {row.arm for row in bench.cells} == {"plain"}
 
 
+@pytest.mark.slow
 async def test_a_load_that_fails_is_a_row_and_the_next_load_is_sent(tmp_path):
     def fail(arm: str, workload: str, dead: asyncio.Event) -> None:
         if workload == "bad":
@@ -121,6 +126,7 @@ async def test_a_load_that_fails_is_a_row_and_the_next_load_is_sent(tmp_path):
     assert any("failed, and that is a row: nothing answered" in line for line in bench.lines)
 
 
+@pytest.mark.slow
 async def test_an_engine_that_dies_costs_its_cell_and_is_brought_up_once_more_for_the_rest(tmp_path):
     killed: list[str] = []
 
@@ -288,6 +294,7 @@ async def test_a_journal_line_is_whole_before_the_next_step(tmp_path):
     assert all(json.loads(line)["at"] for line in lines)
 
 
+@pytest.mark.slow
 async def test_a_cell_that_is_called_done_and_whose_row_is_gone_is_run_again(tmp_path):
     bench = Bench(tmp_path)
     await bench.runner().run()

@@ -19,6 +19,7 @@ def session(folder: Path, world: ScriptedWorld | None = None, **changes: object)
     return Session(study(folder, **changes), console, machine(folder), world or ScriptedWorld())
 
 
+@pytest.mark.slow
 def test_a_study_ends_with_0_and_a_summary_in_its_folder(tmp_path):
     one = session(tmp_path)
     folder, made = one.begin(tmp_path / "out")
@@ -37,6 +38,7 @@ def test_something_that_is_missing_makes_it_a_3(tmp_path):
     assert one.run(*one.begin(tmp_path / "out"))[0] == 3
 
 
+@pytest.mark.slow
 def test_what_was_ruled_out_beforehand_is_a_row_and_no_failure(tmp_path):
     arms = {"plain": {}, "tensor": {"modes": [{"kind": "parallel", "tensor": 2}]}}
     one = session(tmp_path, arms=arms)
@@ -45,6 +47,7 @@ def test_what_was_ruled_out_beforehand_is_a_row_and_no_failure(tmp_path):
     assert [each.what for each in summary.missing] == ["arm"]
 
 
+@pytest.mark.slow
 def test_going_on_with_what_is_done_starts_nothing(tmp_path):
     one = session(tmp_path)
     one.run(*one.begin(tmp_path / "out"))
@@ -72,6 +75,7 @@ def test_going_on_with_another_study_is_refused(tmp_path):
         session(tmp_path, repeats=5).resume(tmp_path / "out")
 
 
+@pytest.mark.slow
 def test_costs_are_remembered_for_the_next_estimate(tmp_path):
     one = session(tmp_path)
     before = one.made().design.estimate.total_s
@@ -81,6 +85,7 @@ def test_costs_are_remembered_for_the_next_estimate(tmp_path):
     assert after.sources == ("2 earlier starts alike",)
 
 
+@pytest.mark.slow
 def test_a_study_that_is_no_file_runs_too(tmp_path, monkeypatch):
     monkeypatch.setenv("TEAPOT_HOME", str(tmp_path / "home"))
     data = {**STUDY, "workloads": {"chat": CHAT}, "repeats": 1}
@@ -92,6 +97,7 @@ def test_a_study_that_is_no_file_runs_too(tmp_path, monkeypatch):
     assert json.loads((tmp_path / "out" / "study.json").read_text())["file"] == "study"
 
 
+@pytest.mark.slow
 def test_a_summary_is_written_also_where_the_disk_ends_the_study(tmp_path):
     def full(arm: str, workload: str, dead: object) -> None:
         raise OSError(28, "No space left on device")
@@ -115,6 +121,7 @@ def test_a_full_disk_is_told_also_where_there_is_no_room_for_the_summary(tmp_pat
         one.run(*one.begin(tmp_path / "out"))
 
 
+@pytest.mark.slow
 def test_a_study_that_is_being_run_is_not_gone_on_with_by_another(tmp_path):
     one = session(tmp_path)
     folder, _ = one.begin(tmp_path / "out")

@@ -86,11 +86,13 @@ def covered(draw: Callable[[random.Random], Interval | None], truth: float, time
     return sum(bool((found := draw(rng)) and found.holds(truth)) for _ in range(times)) / times
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [3, 5, 10])
 def test_95_percent_of_the_intervals_of_a_mean_hold_the_mean(n: int) -> None:
     assert 0.93 <= covered(lambda rng: mean([rng.gauss(50, 4) for _ in range(n)]), 50.0) <= 0.97
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [3, 5, 10])
 def test_95_percent_of_the_intervals_of_a_ratio_hold_the_ratio_though_blocks_differ(n: int) -> None:
     """The machine's mood of a block (20 %) meets both arms; their own noise is 3 %; the truth is 1.3."""

@@ -40,6 +40,7 @@ def test_another_run_has_other_prefixes() -> None:
     assert source(salt="t", groups=1).make(0).text.split()[:5] != source(groups=1).make(0).text.split()[:5]
 
 
+@pytest.mark.slow
 def test_groups_are_asked_evenly_without_skew_and_by_zipfs_law_with_it() -> None:
     even = Counter(source().make(i).blocks[0][0] for i in range(2000))
     assert list(even.values()) == pytest.approx([500] * 4, abs=80)

@@ -18,6 +18,7 @@ def shown(tmp_path):
     return make
 
 
+@pytest.mark.slow
 def test_the_verdict_comes_first_and_each_side_is_named(shown):
     lines = shown(slow=1.2).splitlines()
 
@@ -28,6 +29,7 @@ def test_the_verdict_comes_first_and_each_side_is_named(shown):
     assert lines[3].rstrip().endswith("second")
 
 
+@pytest.mark.slow
 def test_every_row_of_the_table_has_as_many_cells_of_the_same_width(shown):
     rows = [line for line in shown(slow=1.2).splitlines() if line.startswith("|")]
 
@@ -35,6 +37,7 @@ def test_every_row_of_the_table_has_as_many_cells_of_the_same_width(shown):
     assert {row.count("|") for row in rows} == {8}
 
 
+@pytest.mark.slow
 def test_a_row_tells_values_change_interval_and_verdict(shown):
     (row,) = (line for line in shown(slow=1.2).splitlines() if line.startswith("| TPOT p50"))
     cells = [cell.strip() for cell in row.strip("|").split("|")]
@@ -49,6 +52,7 @@ def test_a_row_tells_values_change_interval_and_verdict(shown):
     assert cells[6] == "**worse**"
 
 
+@pytest.mark.slow
 def test_ratios_change_by_points(shown):
     (row,) = (line for line in shown().splitlines() if line.startswith("| failed or cut"))
 

@@ -62,6 +62,7 @@ def holds(interval, truth):
     return interval[0] <= truth <= interval[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("percent", [50, 90])
 def test_the_intervals_cover_the_truth_where_those_for_independent_values_do_not(percent):
     rng = random.Random(6)

@@ -61,6 +61,7 @@ def test_repeated_runs_that_differ_from_each_other_are_no_regression():
     assert share_of("regression", times=40, n=60, runs=3, between_runs=0.05) <= 5 / 40
 
 
+@pytest.mark.slow
 def test_a_slow_down_of_20_percent_is_caught():
     assert share_of("regression", times=15, n=120, slow=1.2) == 1.0
 

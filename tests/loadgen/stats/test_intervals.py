@@ -39,6 +39,7 @@ def test_median_ranks_are_those_of_the_textbook(n, ranks):
     assert percentile_ranks(n, 50) == ranks
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "percent"), [(6, 50), (31, 50), (46, 90), (100, 90), (93, 95), (240, 95), (473, 99), (600, 99)]
 )

@@ -38,6 +38,7 @@ def verdict(records):
     return found.verdict
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("load", "tail"), [(0.4, False), (0.7, False), (0.7, True), (0.8, False)])
 def test_a_server_that_keeps_up_is_called_saturated_in_at_most_one_run_of_twenty(load, tail):
     alarms = sum(verdict(queue(load=load, n=300, seed=seed, tail=tail)) == "growing" for seed in range(60))
@@ -45,6 +46,7 @@ def test_a_server_that_keeps_up_is_called_saturated_in_at_most_one_run_of_twenty
     assert alarms <= 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("load", "n"), [(1.5, 150), (1.3, 300), (1.2, 600)])
 def test_an_overloaded_server_is_called_saturated(load, n):
     caught = sum(verdict(queue(load=load, n=n, seed=seed)) == "growing" for seed in range(40))

@@ -26,6 +26,7 @@ def prompts(engine: ScriptedEngine, expect: int) -> list[str]:
     return [json.loads(body)["prompt"] for body in bodies]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("flag", "in_effect"), [("--enable-prefix-caching", True), ("--no-enable-prefix-caching", False)]
 )
@@ -35,6 +36,7 @@ async def test_every_mode_judges_what_the_engine_really_did(flag: str, in_effect
     assert [(v.kind, v.in_effect) for v in verdicts] == [("prefix_cache", in_effect)] * 2
 
 
+@pytest.mark.slow
 async def test_a_second_attestation_is_not_fooled_by_the_first_ones_cache() -> None:
     with ScriptedEngine.start(*FAST) as engine:
         await attest(engine.url, MODES, CONTEXT, [])
@@ -44,6 +46,7 @@ async def test_a_second_attestation_is_not_fooled_by_the_first_ones_cache() -> N
     assert len(set(long)) == 2
 
 
+@pytest.mark.slow
 async def test_probes_that_no_mode_asked_for_are_not_sent() -> None:
     drafting = Speculative(method="ngram", tokens=4, prompt_lookup_max=4)
     with ScriptedEngine.start(*FAST) as engine:
@@ -53,6 +56,7 @@ async def test_probes_that_no_mode_asked_for_are_not_sent() -> None:
         assert not [prompt for prompt in prompts(engine, 3) if prompt.startswith("Probe")]
 
 
+@pytest.mark.slow
 async def test_answers_of_a_plain_engine_are_kept_and_those_of_a_mode_compared_with_them(
     tmp_path: Path,
 ) -> None:
@@ -77,6 +81,7 @@ async def test_answers_of_a_plain_engine_are_kept_and_those_of_a_mode_compared_w
     assert "answer 2 parts from the reference at word 1" in warning
 
 
+@pytest.mark.slow
 async def test_a_plain_engine_whose_answers_are_known_is_not_probed(tmp_path: Path) -> None:
     references = References(tmp_path, "model")
     with ScriptedEngine.start(*FAST) as engine:
@@ -85,6 +90,7 @@ async def test_a_plain_engine_whose_answers_are_known_is_not_probed(tmp_path: Pa
         assert len(prompts(engine, 3)) == 3
 
 
+@pytest.mark.slow
 async def test_an_engine_that_refuses_a_probe_is_said_with_its_words() -> None:
     with (
         ScriptedEngine.start("--max-model-len", "10") as engine,
@@ -93,6 +99,7 @@ async def test_an_engine_that_refuses_a_probe_is_said_with_its_words() -> None:
         await attest(engine.url, MODES, CONTEXT, [])
 
 
+@pytest.mark.slow
 async def test_an_engine_that_dies_on_a_probe_leaves_time_to_tell_of_its_death(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -104,6 +111,7 @@ async def test_an_engine_that_dies_on_a_probe_leaves_time_to_tell_of_its_death(
         await attest(engine.url, MODES, CONTEXT, [])
 
 
+@pytest.mark.slow
 async def test_an_engine_that_does_not_answer_is_not_waited_for_without_end() -> None:
     with (
         ScriptedEngine.start("--ttft", "30") as engine,

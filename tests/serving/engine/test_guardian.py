@@ -94,6 +94,7 @@ def in_session(session: int) -> list[int]:
     return found
 
 
+@pytest.mark.slow
 def test_a_killed_stack_takes_its_engines_and_their_children_along_and_nothing_else(tmp_path: Path) -> None:
     scratch = tmp_path / "teapot-scratch"
     scratch.mkdir()
@@ -106,6 +107,7 @@ def test_a_killed_stack_takes_its_engines_and_their_children_along_and_nothing_e
         assert not scratch.exists()
 
 
+@pytest.mark.slow
 def test_signals_of_a_terminal_or_a_service_manager_do_not_reach_it(tmp_path: Path) -> None:
     with stack("2", tmp_path) as (process, pids):
         assert in_session(pids["guardian"]) == [pids["guardian"]]
@@ -115,6 +117,7 @@ def test_signals_of_a_terminal_or_a_service_manager_do_not_reach_it(tmp_path: Pa
         wait_until_gone(pids["engine"], pids["marked"], pids["guardian"])
 
 
+@pytest.mark.slow
 def test_after_an_orderly_end_it_ends_by_itself_and_kills_nothing(tmp_path: Path) -> None:
     with stack("3", tmp_path) as (process, pids):
         assert process.stdin is not None

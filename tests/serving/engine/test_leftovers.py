@@ -6,6 +6,8 @@ import sys
 from functools import partial
 from pathlib import Path
 
+import pytest
+
 from serving.engine.leftovers import kill_all, leftovers
 
 SLEEP = [sys.executable, "-c", "import time; print('up', flush=True); time.sleep(60)"]
@@ -49,6 +51,7 @@ def test_zombies_and_what_is_gone_do_not_count(tmp_path: Path) -> None:
     assert leftovers("abc", 7, tmp_path) == []
 
 
+@pytest.mark.slow
 def test_all_that_is_found_is_killed_but_resource_trackers_only_when_asked() -> None:
     environ = {**os.environ, "TEAPOT_ENGINE_ID": "test-leftovers-2"}
     tracker = [*SLEEP, "multiprocessing.resource_tracker"]

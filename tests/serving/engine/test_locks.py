@@ -6,6 +6,8 @@ import sys
 import threading
 from pathlib import Path
 
+import pytest
+
 from serving.engine.locks import file_lock
 
 HOLD = """
@@ -34,6 +36,7 @@ def test_a_free_lock_is_had_without_a_word(tmp_path: Path) -> None:
     assert said == []
 
 
+@pytest.mark.slow
 def test_the_second_waits_hears_who_holds_it_and_then_has_it(tmp_path: Path) -> None:
     said: list[str] = []
     waiting = threading.Event()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pytest
+
 from serving.engine.memory import resident_bytes
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -32,6 +34,7 @@ def test_of_no_process_nothing_is_known(tmp_path: Path) -> None:
     assert resident_bytes([], tmp_path) is None
 
 
+@pytest.mark.slow
 def test_our_own_process_grows_by_what_it_holds() -> None:
     before = resident_bytes([os.getpid()])
     held = b"x" * 64 * 1024**2

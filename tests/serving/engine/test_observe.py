@@ -46,6 +46,7 @@ def test_the_cache_config_is_read_from_its_labels() -> None:
     assert cache_config_of({}) == {}
 
 
+@pytest.mark.slow
 async def test_the_cache_config_is_asked_of_an_engine_without_any_probe(engine: ScriptedEngine) -> None:
     engine.set_cache_config(num_gpu_blocks="7")
     found = await cache_config(engine.url)
@@ -68,6 +69,7 @@ def test_workers_are_told_from_an_engines_other_processes_by_their_name() -> Non
     assert workers(PROCESSES[:3]) == 0
 
 
+@pytest.mark.slow
 async def test_the_second_long_prompt_hits_the_blocks_of_the_first(engine: ScriptedEngine) -> None:
     seen = await observe(engine.url, Look(repeat="Probe one", answers=False), ["a line"])
     assert len(seen.repeated) == 2
@@ -82,12 +84,14 @@ async def test_the_second_long_prompt_hits_the_blocks_of_the_first(engine: Scrip
     assert (seen.cache_config["block_size"], seen.log) == ("128", ["a line"])
 
 
+@pytest.mark.slow
 async def test_short_answers_alone_are_three_requests(engine: ScriptedEngine) -> None:
     seen = await observe(engine.url, Look(), [])
     assert (len(seen.answers), seen.repeated) == (3, [])
     assert seen.moved("vllm:request_success_total") == 3.0
 
 
+@pytest.mark.slow
 async def test_where_nobody_asked_for_probes_none_are_sent(engine: ScriptedEngine) -> None:
     seen = await observe(engine.url, Look(answers=False), [])
     assert seen.moved("vllm:request_success_total") in (None, 0.0)
@@ -95,6 +99,7 @@ async def test_where_nobody_asked_for_probes_none_are_sent(engine: ScriptedEngin
     assert not [e for e in engine.exchanges() if e.path == "/v1/completions"]
 
 
+@pytest.mark.slow
 async def test_models_and_living_workers_are_looked_at(engine: ScriptedEngine) -> None:
     seen = await observe(engine.url, Look(answers=False, processes=lambda: PROCESSES), [])
     assert (seen.models, seen.ranks) == (["m"], 2)
@@ -102,6 +107,7 @@ async def test_models_and_living_workers_are_looked_at(engine: ScriptedEngine) -
     assert unseen.ranks is None
 
 
+@pytest.mark.slow
 async def test_models_that_a_mode_adds_are_asked_the_same_where_they_are_offered(
     engine: ScriptedEngine,
 ) -> None:

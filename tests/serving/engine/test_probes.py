@@ -37,6 +37,7 @@ async def test_both_long_prompts_are_the_same_greedy_request(engine: ScriptedEng
     assert (body["model"], body["temperature"], body["ignore_eos"]) == ("m", 0, True)
 
 
+@pytest.mark.slow
 async def test_short_prompts_are_asked_one_after_the_other(engine: ScriptedEngine) -> None:
     async with aiohttp.ClientSession(engine.url) as session:
         answers = await Prober(session, "m").answers()

@@ -54,6 +54,7 @@ async def test_a_polite_engine_ends_on_sigterm(tmp_path: Path) -> None:
     assert leftovers(process.id) == []
 
 
+@pytest.mark.slow
 async def test_a_deaf_engine_is_killed_after_its_time(tmp_path: Path) -> None:
     process = engine(tmp_path, DEAF)
     process.start()
@@ -63,6 +64,7 @@ async def test_a_deaf_engine_is_killed_after_its_time(tmp_path: Path) -> None:
     assert [p.pid for p in stopped.killed] == [process.pid]
 
 
+@pytest.mark.slow
 async def test_an_orphan_that_hides_its_environment_is_killed_too(tmp_path: Path) -> None:
     process = engine(tmp_path, GRANDCHILD + "\ntime.sleep(120)")
     process.start()

@@ -40,6 +40,7 @@ def scripted(folder: Path, script: str) -> EngineProcess:
     )
 
 
+@pytest.mark.slow
 async def test_an_engine_is_ready_after_one_real_token(tmp_path: Path) -> None:
     process, stages = engine(tmp_path, "--start-delay", "0.3", "--say", LOADING), Stages()
     try:
@@ -67,6 +68,7 @@ async def test_one_that_dies_without_a_word_is_told_by_its_signal(tmp_path: Path
         await start_engine(process, 60, Stages())
 
 
+@pytest.mark.slow
 async def test_healthy_is_not_ready_when_the_first_token_kills_it(tmp_path: Path) -> None:
     process, stages = (
         engine(tmp_path, "--die-on-request", "1", "--die-message", "ValueError: odd head size"),
@@ -84,6 +86,7 @@ async def test_an_engine_that_answers_an_error_is_not_ready(tmp_path: Path) -> N
     assert leftovers(process.id) == []
 
 
+@pytest.mark.slow
 async def test_one_that_never_opens_its_port_is_stopped_after_its_time(tmp_path: Path) -> None:
     process = engine(tmp_path, "--start-delay", "100", "--child", "--ignore-sigterm")
     with pytest.raises(
@@ -93,6 +96,7 @@ async def test_one_that_never_opens_its_port_is_stopped_after_its_time(tmp_path:
     assert leftovers(process.id) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after_s", [0.0, 0.5])
 async def test_a_cancelled_start_leaves_nothing(tmp_path: Path, after_s: float) -> None:
     process = engine(tmp_path, "--start-delay", "100", "--child", "--ignore-sigterm")
@@ -104,6 +108,7 @@ async def test_a_cancelled_start_leaves_nothing(tmp_path: Path, after_s: float) 
     assert leftovers(process.id) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "stage"),
     [(LOADING, StartStage.LOADING_WEIGHTS), (WARMING_UP, StartStage.WARMING_UP)],

@@ -87,6 +87,7 @@ async def stopped(one: SupervisedEngine, keeping: asyncio.Task[Failed] | None = 
     await one.stop(within_s=10)
 
 
+@pytest.mark.slow
 async def test_a_good_life_is_started_proven_ready_drained_and_stopped(tmp_path: Path) -> None:
     life = Life()
     one = engine(life, spec(tmp_path))
@@ -136,6 +137,7 @@ async def test_a_crash_loop_is_given_up_after_five_with_the_reason(tmp_path: Pat
     assert one.state is EngineState.FAILED
 
 
+@pytest.mark.slow
 async def test_a_wrong_flag_at_a_restart_is_not_tried_again(tmp_path: Path) -> None:
     life = Life()
     one = engine(life, spec(tmp_path))
@@ -152,6 +154,7 @@ async def test_a_wrong_flag_at_a_restart_is_not_tried_again(tmp_path: Path) -> N
     assert [pause for pause in life.pauses if pause >= 1 and pause != 5] == [1]
 
 
+@pytest.mark.slow
 async def test_the_first_start_that_fails_is_not_tried_again_and_leaves_nothing(tmp_path: Path) -> None:
     life = Life()
     one = engine(life, spec(tmp_path, "--start-delay", "100", "--child", "--die-after", "0.2"))
@@ -163,6 +166,7 @@ async def test_the_first_start_that_fails_is_not_tried_again_and_leaves_nothing(
     await stopped(one)
 
 
+@pytest.mark.slow
 async def test_an_engine_that_is_refused_by_the_proof_is_ended(tmp_path: Path) -> None:
     async def refuse(proved: SupervisedEngine, log: Sequence[str]) -> None:
         raise Failed("mode 'x' is not in effect")
@@ -175,6 +179,7 @@ async def test_an_engine_that_is_refused_by_the_proof_is_ended(tmp_path: Path) -
     await stopped(one)
 
 
+@pytest.mark.slow
 async def test_one_that_dies_while_it_is_proven_is_told_as_dead(tmp_path: Path) -> None:
     async def forever(proved: SupervisedEngine, log: Sequence[str]) -> None:
         await asyncio.Event().wait()
@@ -204,6 +209,7 @@ async def test_a_stuck_engine_is_killed_and_started_again(tmp_path: Path) -> Non
     await stopped(one, keeping)
 
 
+@pytest.mark.slow
 async def test_a_keeping_that_is_cancelled_in_the_middle_of_a_restart_leaves_nothing(tmp_path: Path) -> None:
     life = Life()
     one = engine(life, spec(tmp_path))
@@ -219,6 +225,7 @@ async def test_a_keeping_that_is_cancelled_in_the_middle_of_a_restart_leaves_not
     assert life.states[-1] == "stopped"
 
 
+@pytest.mark.slow
 async def test_a_log_that_cannot_grow_is_told_and_leaves_nothing(tmp_path: Path) -> None:
     what = spec(tmp_path, "--say", "x" * 3000, "--child")
     limited = f"ulimit -f 1; {what.argv[2]}"

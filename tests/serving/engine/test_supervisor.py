@@ -105,6 +105,7 @@ async def until(condition: Callable[[], bool]) -> None:
         await asyncio.sleep(0.01)
 
 
+@pytest.mark.slow
 async def test_engines_start_side_by_side_and_end_together(tmp_path: Path) -> None:
     fleet = Fleet(tmp_path, ("a", "any", "--start-delay 0.3"), ("b", "any", ""))
     await fleet.supervisor.up()
@@ -114,6 +115,7 @@ async def test_engines_start_side_by_side_and_end_together(tmp_path: Path) -> No
     assert {engine.state for engine in fleet.supervisor.engines} == {EngineState.STOPPED}
 
 
+@pytest.mark.slow
 async def test_or_one_after_another(tmp_path: Path) -> None:
     fleet = Fleet(tmp_path, ("a", "any", ""), ("b", "any", ""), together=False)
     await fleet.supervisor.up()
@@ -121,6 +123,7 @@ async def test_or_one_after_another(tmp_path: Path) -> None:
     await fleet.down()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("together", [True, False])
 async def test_one_first_start_that_fails_ends_the_others(tmp_path: Path, together: bool) -> None:
     slow = "--start-delay 100 --child --ignore-sigterm"
@@ -134,6 +137,7 @@ async def test_one_first_start_that_fails_ends_the_others(tmp_path: Path, togeth
     assert [leftovers("none", pid) for pid in pids if pid] == [[]] * sum(pid is not None for pid in pids)
 
 
+@pytest.mark.slow
 async def test_while_one_replica_starts_again_the_other_serves(tmp_path: Path) -> None:
     fleet = Fleet(tmp_path, ("a", "any", ""), ("b", "any", ""))
     await fleet.supervisor.up()

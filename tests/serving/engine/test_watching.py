@@ -53,6 +53,7 @@ async def test_a_slow_readers_request_is_no_reason_while_the_engine_generates(en
     assert len(engine.exchanges()) > 0
 
 
+@pytest.mark.slow
 async def test_an_engine_whose_core_is_dead_is_found_by_its_health(engine: ScriptedEngine) -> None:
     engine.set_health(503)
     assert await watched(engine.url) == "its API answers and its engine core is dead (/health 503)"

@@ -29,6 +29,7 @@ def code_of(body: bytes) -> str:
     return str(error["code"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "target",
     [

@@ -6,6 +6,7 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable
 
+import pytest
 from fakes.raw_http import Call, RawClient, RawEngine, chunked, post
 
 from serving.gateway.server import Gateway
@@ -54,6 +55,7 @@ async def visit(url: str, mood: str, leaves_at: str | None) -> None:
             assert (await client.answer()).status in (200, 500, 502)
 
 
+@pytest.mark.slow
 async def test_after_many_broken_requests_every_gauge_is_zero(
     engine: RawEngine, gateway: Gateway, eventually: Eventually
 ) -> None:

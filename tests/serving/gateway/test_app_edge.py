@@ -75,6 +75,7 @@ async def test_load_balancers_need_no_key(make_gateway: MakeGateway, keys_file: 
         assert (await ask(gateway.public_url, get(path))).status == 200
 
 
+@pytest.mark.slow
 async def test_the_official_client_raises_its_own_exceptions(
     engine: RawEngine, make_gateway: MakeGateway, keys_file: Path
 ) -> None:

@@ -68,6 +68,7 @@ async def streamed(client: openai.AsyncOpenAI, model: str) -> str:
     return text
 
 
+@pytest.mark.slow
 async def test_a_chat_answer_comes_whole(client: openai.AsyncOpenAI) -> None:
     answer = await client.chat.completions.create(
         model="small", messages=ASK, max_tokens=3, extra_headers={"X-Request-Id": "abc"}  # type: ignore[arg-type]

@@ -46,6 +46,7 @@ async def heard_by_a_client(turns: int) -> bytes:
             return b""
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_collection")
 @pytest.mark.parametrize("factory", [asyncio.new_event_loop, loop_factory()], ids=["asyncio", "serving"])
 @pytest.mark.parametrize("turns", range(6))

@@ -193,6 +193,7 @@ async def test_worker_processes_know_the_key_too_and_probing_is_the_parents(
     assert 1 <= asked <= 1 + (clock() - began_s) / Pace().every_s
 
 
+@pytest.mark.slow
 async def test_the_openai_client_works_unchanged_through_such_a_revision(make: Make) -> None:
     with ScriptedEngine.start("--served-model-name", "small", "--ttft", "0", "--itl", "0") as scripted:
         gateway = await make(cluster=Elsewhere((scripted.url,), models={"mine": "small"}, health="/health"))

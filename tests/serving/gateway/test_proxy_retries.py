@@ -167,6 +167,7 @@ async def test_where_it_is_known_when_an_engine_comes_back_clients_are_told(engi
     await gateway.stop()
 
 
+@pytest.mark.slow
 async def test_weights_changed_a_hundred_times_under_load_cost_no_request(
     engine: RawEngine, second: RawEngine
 ) -> None:

@@ -152,6 +152,7 @@ def judge(seen: Counter[tuple[str, str]]) -> None:
     assert ends["cut json"] <= {"200", "cut", "502", "left"}
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 async def test_after_three_thousand_faults_everyone_was_answered_and_every_gauge_is_zero() -> None:
     async with storm() as gateway:

@@ -6,6 +6,7 @@ import asyncio
 import gc
 from collections.abc import Awaitable, Callable
 
+import pytest
 from fakes.raw_http import Call, RawClient, RawEngine, ask, chunked, fixed, post
 from fakes.samples import total
 
@@ -44,6 +45,7 @@ async def stuck(engine: RawEngine, eventually: Eventually) -> int:
     return before
 
 
+@pytest.mark.slow
 async def test_a_slow_reader_slows_the_engine_and_loses_nothing(
     engine: RawEngine, gateway: Gateway, eventually: Eventually
 ) -> None:
@@ -69,6 +71,7 @@ async def test_a_client_that_never_reads_is_given_up_and_not_blamed_on_the_engin
     assert total(gateway.metrics.registry, "teapot_gateway_requests_total", **labels) == 1
 
 
+@pytest.mark.slow
 async def test_a_slow_reader_still_hears_that_its_stream_broke(
     engine: RawEngine, gateway: Gateway, eventually: Eventually
 ) -> None:

@@ -90,6 +90,7 @@ def collector() -> Iterator[Collector]:
         thread.join()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not INSTALLED, reason="needs the extra 'otel'")
 async def test_a_trace_goes_on_from_the_client_to_the_engine_and_its_span_is_sent(
     engine: RawEngine, collector: Collector, make_gateway: MakeGateway
@@ -108,6 +109,7 @@ async def test_a_trace_goes_on_from_the_client_to_the_engine_and_its_span_is_sen
         assert part in body
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not INSTALLED, reason="needs the extra 'otel'")
 async def test_a_trace_that_is_not_sampled_is_passed_on_and_not_sent(
     engine: RawEngine, collector: Collector, make_gateway: MakeGateway

@@ -44,6 +44,7 @@ def catalogue():
     return footprints(public_models(), kv_formats(), weight_storage())
 
 
+@pytest.mark.slow
 def test_the_page_is_well_formed_and_no_id_is_used_twice(view, catalogue):
     parser = Balanced()
     parser.feed(page(view, catalogue))

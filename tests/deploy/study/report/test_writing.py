@@ -10,6 +10,7 @@ from deploy.study.report.writing import write_report
 from serving.errors import Failed, UsageError
 
 
+@pytest.mark.slow
 def test_the_page_is_drawn_from_the_files_alone(tmp_path):
     written = write_report(study_folder(tmp_path))
     text = written.read_text("utf-8")
@@ -24,6 +25,7 @@ def test_the_page_is_drawn_from_the_files_alone(tmp_path):
     ]
 
 
+@pytest.mark.slow
 def test_it_can_be_drawn_anew(tmp_path):
     folder = study_folder(tmp_path)
     assert write_report(folder).read_bytes() == write_report(folder).read_bytes()
@@ -34,6 +36,7 @@ def test_a_folder_without_a_study_is_said_so(tmp_path):
         write_report(StudyFolder(tmp_path))
 
 
+@pytest.mark.slow
 def test_a_page_that_cannot_be_written_is_said_so(tmp_path):
     folder = study_folder(tmp_path)
     (tmp_path / ".report.html.unfinished").mkdir()
