@@ -68,7 +68,7 @@ def build_ask(args: argparse.Namespace, shape: ModelShape, checkpoint: Checkpoin
         gpu=gpu,
         memory_bytes=gpu.memory_bytes,
         ranks=spread.ranks,
-        max_model_len=args.max_model_len or shape.max_position,
+        max_model_len=args.max_model_len or shape.served_len,
         max_num_seqs=args.max_num_seqs,
         max_num_batched_tokens=args.max_num_batched_tokens,
         utilization=args.gpu_memory_utilization,

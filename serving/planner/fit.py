@@ -145,7 +145,7 @@ def deployment_ask(deployment: Deployment, model: Model, place: Place, facts: Fa
         gpu=gpu,
         memory_bytes=_memory(place, gpu, engines * ranks(deployment)),
         ranks=_ranks(deployment),
-        max_model_len=engine.max_model_len or model.shape.max_position,
+        max_model_len=engine.max_model_len or model.shape.served_len,
         max_num_seqs=engine.max_num_seqs,
         max_num_batched_tokens=chunks.max_batched_tokens if chunks else None,
         utilization=engine.gpu_memory_utilization,

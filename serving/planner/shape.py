@@ -122,6 +122,8 @@ class ModelShape:
     around: tuple[Tensor, ...]
     """Embedding, lm_head (absent where tied) and the last norm."""
     tied: bool
+    usual_len: int = 0
+    """What vLLM takes for max_model_len where nobody says; 0: `max_position`."""
     experts: int = 0
     experts_per_token: int = 0
     intermediate: int = 0
@@ -132,6 +134,11 @@ class ModelShape:
     """Modules that such a checkpoint keeps in 16 bits."""
     notes: tuple[str, ...] = ()
     """What was taken for granted, or not counted."""
+
+    @property
+    def served_len(self) -> int:
+        """max_model_len where nobody says."""
+        return self.usual_len or self.max_position
 
     def tensors(self) -> Iterator[Tensor]:
         """Every tensor of the model."""
