@@ -130,6 +130,8 @@ class ModelShape:
     """The widest feed-forward activation of one token."""
     quantization: str | None = None
     """The storage of a checkpoint that is quantized already."""
+    stored_wide: bool = False
+    """The config says that its files hold 32 bits an element, which vLLM loads as 16."""
     ignore: tuple[str, ...] = ()
     """Modules that such a checkpoint keeps in 16 bits."""
     notes: tuple[str, ...] = ()
