@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from serving.facts.overheads import Overheads
 from serving.planner.ask import Ask
 from serving.planner.budget import Budget, Demand, given_budget, gpu_budget
+from serving.planner.kernels import kernel_limits
 from serving.planner.kv_groups import Capacity, KvPool, Split, kv_pool
 from serving.planner.kv_layers import KvBytes, kv_bytes
 from serving.planner.limits import Limit, given_limits, limits
@@ -163,7 +164,7 @@ def _budget(ask: Ask, held_bytes: int, overheads: Overheads) -> Budget:
 def _limits(
     ask: Ask, pool: KvPool, budget: Budget, capacity: Capacity, overheads: Overheads
 ) -> tuple[Limit, ...]:
-    found = limits(ask, pool, budget, capacity)
+    found = (*kernel_limits(ask), *limits(ask, pool, budget, capacity))
     if ask.kv_cache_bytes is None:
         return found
     counted = replace(ask, kv_cache_bytes=None)
