@@ -166,3 +166,8 @@ def test_without_a_gpu_there_is_nothing_to_plan_for() -> None:
         fit(deployment(), Model(shape()), place, facts())
     named = Place("cuda", "0.33.0", MachineFacts((0,), 1, GIB, GIB), gpus()["h100-sxm"])
     assert fit(deployment(engine={"max_model_len": 8192}), Model(shape()), named, facts()).fits
+
+
+def test_no_machine_starts_a_thousand_million_engines() -> None:
+    with pytest.raises(ValueError, match=r"replicas\n.*less than or equal to 1000"):
+        deployment(replicas=10**9)
