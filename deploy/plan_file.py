@@ -115,7 +115,7 @@ def _place(args: argparse.Namespace, deployment: Deployment, document: Document)
     elsewhere = args.gpu is not None or args.gpu_memory is not None
     device: Device
     if elsewhere:
-        device = "rocm" if asked == "rocm" else "cuda"
+        device = "rocm" if asked == "rocm" or (args.gpu and gpu_of(args).device == "rocm") else "cuda"
     else:
         has_nvidia = asked != "cpu" and nvidia_driver_answers()
         if asked == "cuda" and not has_nvidia:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from serving.errors import UsageError
-from serving.planner.headers import Checkpoint, checkpoint
+from serving.planner.headers import INDEX_SUM, Checkpoint, checkpoint, told_by_index
 from serving.planner.model import model_shape
 from serving.planner.shape import ModelShape
 
@@ -66,29 +66,36 @@ def read_checkpoint(folder: Path, shape: ModelShape) -> Checkpoint | None:
     """The sums of a folder's safetensors headers as its model is loaded; None where there are none.
 
     Where there is an index, the files that it names are the model: a second copy in another format beside
-    them is not loaded. Raises: UsageError with the file.
+    them is not loaded; where none of them is there, its own sum stands in. Raises: UsageError with the file.
     """
     files = sorted(folder.glob("*.safetensors"))
     index = folder / INDEX
     if index.exists():
-        named = _indexed(index)
+        document = _indexed(index)
+        named = set(document["weight_map"].values())
         missing = sorted(named - {file.name for file in files})
         if missing and files:
             raise UsageError(
                 "is missing", where=str(folder / missing[0]), fix=f"{index.name} names it: copy it"
             )
         files = [file for file in files if file.name in named]
-    if not files:
-        return None
-    found = checkpoint(_headers(files), layers=len(shape.layers))
+        if not files:
+            told = told_by_index(str(index), document, layers=len(shape.layers), wide=shape.stored_wide)
+            return _loaded(told, shape) if told else None
+    return _loaded(checkpoint(_headers(files), layers=len(shape.layers)), shape) if files else None
+
+
+def _loaded(found: Checkpoint, shape: ModelShape) -> Checkpoint:
     return found.narrowed if shape.quantization is None else found
 
 
-def _indexed(index: Path) -> set[str]:
-    named = _config(index).get("weight_map")
+def _indexed(index: Path) -> dict[str, Any]:
+    """An index that is known to map tensors to files."""
+    document = _config(index)
+    named = document.get("weight_map")
     if not isinstance(named, dict) or not named or not all(isinstance(name, str) for name in named.values()):
         raise UsageError("does not map tensors to files", where=f"{index}: weight_map", fix="copy it again")
-    return set(named.values())
+    return document
 
 
 def _refuse_parts(folder: Path, found: Checkpoint, shape: ModelShape) -> None:
@@ -102,9 +109,12 @@ def _refuse_parts(folder: Path, found: Checkpoint, shape: ModelShape) -> None:
         return
     expected = weight_bytes(shape, storage)
     if found.total_bytes < LEAST_SHARE * expected:
+        by_index = found.source == INDEX_SUM
+        where = f"{folder / INDEX}: metadata.total_size" if by_index else f"{folder}/*.safetensors"
+        held = f"{'is' if by_index else 'hold'} {found.total_bytes:,} bytes"
         raise UsageError(
-            f"hold {found.total_bytes:,} bytes and the layers of config.json take {expected:,}",
-            where=f"{folder}/*.safetensors",
+            f"{held} and the layers of config.json take {expected:,}",
+            where=where,
             fix="copy those that are missing; or give the config.json alone, to plan by arithmetic",
         )
 

@@ -27,7 +27,7 @@ from serving.planner.kv_layers import kv_storage
 from serving.planner.shape import ModelShape
 from serving.planner.weights import Ranks
 
-Device = Literal["cpu", "cuda"]
+Device = Literal["cpu", "cuda", "rocm"]
 VERSION = "0.33.0"
 """Of vLLM, where nobody says: what a GPU machine installs."""
 COUNTS = (1, 2, 4, 8)
@@ -51,7 +51,7 @@ def model_ask(args: argparse.Namespace, model: str, gpu: Gpu) -> Ask:
 
 def build_ask(args: argparse.Namespace, shape: ModelShape, checkpoint: Checkpoint | None, gpu: Gpu) -> Ask:
     """The question about a shape."""
-    device: Device = "cpu" if args.device == "cpu" else "cuda"
+    device: Device = "cpu" if args.device == "cpu" else gpu.device
     storage = storage_of(args.weight_format, shape)
     stored = args.weight_format is None or storage.name == (shape.quantization or "bf16")
     spread = spread_of(args, shape)
@@ -67,7 +67,7 @@ def build_ask(args: argparse.Namespace, shape: ModelShape, checkpoint: Checkpoin
         gpu=gpu,
         memory_bytes=gpu.memory_bytes,
         ranks=spread.ranks,
-        max_model_len=args.max_model_len or shape.max_position,
+        max_model_len=args.max_model_len or shape.served_len,
         max_num_seqs=args.max_num_seqs,
         max_num_batched_tokens=args.max_num_batched_tokens,
         utilization=args.gpu_memory_utilization,

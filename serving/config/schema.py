@@ -227,7 +227,7 @@ class Deployment(Section):
     model: str = "smollm2-135m"
     engine: EngineSection = EngineSection()
     modes: tuple[AnyMode, ...] = ()
-    replicas: Annotated[int, Field(ge=1)] = 1
+    replicas: Annotated[int, Field(ge=1, le=1000)] = 1
     revisions: tuple[RevisionSection, ...] = ()
     gateway: GatewaySection = GatewaySection()
     slo: PromisedSection = PromisedSection()

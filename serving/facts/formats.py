@@ -32,6 +32,10 @@ class KvFormat:
     devices: tuple[str, ...]
     """Where vLLM's attention backends really store it, which is less than where the flag is accepted."""
     scales: Scales
+    least_capability: int = 0
+    """Compute capability times 10 below which no backend has it."""
+    sure_capability: int = 0
+    """From which every backend has it; 0: as the least."""
     source: str
     date: str
 

@@ -30,6 +30,13 @@ class Gpu:
     rates_kind: Literal["data_sheet", "default", "given"] = "data_sheet"
     """`default`: assumed, as a CPU's are."""
     aliases: tuple[str, ...] = ()
+    capability: int | None = None
+    """CUDA's compute capability times 10; 0: not of NVIDIA. None: not known, and kernels are not judged."""
+
+    @property
+    def device(self) -> Literal["cuda", "rocm"]:
+        """As vLLM names its platform."""
+        return "rocm" if self.capability == 0 else "cuda"
 
 
 def parse_gpus(rows: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Gpu]:
@@ -46,6 +53,7 @@ def parse_gpus(rows: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Gpu]:
             source=row["source"],
             date=row["date"],
             aliases=tuple(row["aliases"]),
+            capability=row["capability"],
         )
         for name, row in rows.items()
     }

@@ -29,6 +29,12 @@ class WeightStorage:
     """What it may do to answers."""
     flag: str | None = None
     """What --quantization takes to make it while loading; None: the checkpoint must have it."""
+    least_capability: int = 0
+    """Compute capability times 10 below which vLLM does not start it."""
+    native_capability: int = 0
+    """From which it is multiplied as it is stored; older devices widen it to 16 bits. 0: as the least."""
+    rocm: bool = True
+    """Whether AMD's GPUs have it."""
     aliases: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     """Names of modules that stay 16-bit, from a checkpoint's own list."""

@@ -22,7 +22,7 @@ from serving.modes.log_lines import connector
 from serving.modes.mode import EngineContext, Flag, Mode, Observation, Verdict
 from serving.modes.spelling import suggest
 
-Engines = Annotated[int, Field(ge=1)]
+Engines = Annotated[int, Field(ge=1, le=1000)]
 REMOTE = "external_kv_transfer"
 """The `source` of prompt tokens that another engine computed."""
 

@@ -11,11 +11,22 @@ from typing import Any
 
 from serving.errors import UsageError
 
-MOST = 10_000_000
-"""No count in a config.json is larger."""
+MOST = 1_000_000
+"""No count in a config.json is larger, but for those below."""
 MOST_TOKENS = 1_000_000_000
-"""But of those of tokens."""
 MOST_LAYERS = 10_000
+MOST_HEADS = 10_000
+MOST_OF: Mapping[str, int] = {
+    "num_attention_heads": MOST_HEADS,
+    "num_key_value_heads": MOST_HEADS,
+    "vocab_size": 5_000_000,
+    "max_position_embeddings": MOST_TOKENS,
+    "model_max_length": MOST_TOKENS,
+    "original_max_position_embeddings": MOST_TOKENS,
+    "sliding_window": MOST_TOKENS,
+    "attention_chunk_size": MOST_TOKENS,
+}
+"""Far above what any model has, by key."""
 
 
 class Fields:
@@ -48,7 +59,7 @@ class Fields:
             if default is None:
                 raise self.error(keys[0], "is missing", "give the complete config.json of the model")
             return default
-        most = MOST_TOKENS if keys[0] in ("max_position_embeddings", "sliding_window") else MOST
+        most = MOST_OF.get(keys[0], MOST)
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
             what = f"is {value!r:.40}, not a whole number from {least} to {most}"
             raise self.error(keys[0], what, "correct it")

@@ -30,7 +30,8 @@ def figures(plan: Plan, overheads: Overheads) -> Mapping[str, Figure]:
 def _model(plan: Plan) -> dict[str, Figure]:
     shape, cache, weights = plan.ask.shape, plan.cache, plan.weights
     told: Kind = "exact" if weights.from_files else "formula"
-    files = "safetensors headers" if weights.from_files else f"config.json and {plan.ask.weights.source}"
+    checkpoint = plan.ask.checkpoint
+    files = checkpoint.source if checkpoint else f"config.json and {plan.ask.weights.source}"
     layers = f"config.json; {plan.ask.cache.values.source}"
     return {
         "kv_bytes_per_token": Figure(cache.growing_per_token, "bytes", "exact", layers),

@@ -33,10 +33,9 @@ from serving.planner.kv_layers import KvStorage, kv_storage
 from serving.planner.plan import Plan, make_plan
 from serving.planner.shape import ModelShape, StateKv
 from serving.planner.weights import Ranks
+from serving.planner.wide import FLOAT32, widened
 
-SIXTEEN_BITS = (("bfloat16",), ("float16",), ("half",))
 LEFT_OUT: Mapping[str, str] = {
-    "--dtype": "weights and cache are planned in 16 bits an element",
     "--block-size": "blocks are planned as the device's default has them",
     "--num-gpu-blocks-override": "blocks are planned from memory",
     "--cpu-offload-gb": "all weights are planned on the device",
@@ -142,7 +141,7 @@ def deployment_ask(deployment: Deployment, model: Model, place: Place, facts: Fa
         gpu=gpu,
         memory_bytes=_memory(place, gpu, engines * ranks(deployment)),
         ranks=_ranks(deployment),
-        max_model_len=engine.max_model_len or model.shape.max_position,
+        max_model_len=engine.max_model_len or model.shape.served_len,
         max_num_seqs=engine.max_num_seqs,
         max_num_batched_tokens=chunks.max_batched_tokens if chunks else None,
         utilization=engine.gpu_memory_utilization,
@@ -154,6 +153,8 @@ def deployment_ask(deployment: Deployment, model: Model, place: Place, facts: Fa
         draft_weights=_storage(None, model.draft, facts) if model.draft else None,
         engines=engines,
     )
+    if flags.get("--dtype") in FLOAT32:
+        ask = widened(ask, facts.weights["fp32"])
     return ask, engines
 
 
@@ -259,5 +260,5 @@ def _devices(place: Place, engines: int, used: int) -> int | None:
 def _left_out(flags: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]:
     """Flags of `engine.args` that change what is planned and are not in the arithmetic."""
     for flag, what in LEFT_OUT.items():
-        if flag in flags and flags[flag] not in (("auto",), ("0",), *SIXTEEN_BITS):
+        if flag in flags and flags[flag] not in (("auto",), ("0",)):
             yield flag, what

@@ -10,6 +10,10 @@ from typing import Any, NamedTuple
 
 from serving.errors import UsageError
 
+MOST_BYTES = 2**50
+HEADERS = "safetensors headers"
+INDEX_SUM = "metadata.total_size of the index"
+
 
 class Checkpoint(NamedTuple):
     """The sums of all headers of one model."""
@@ -20,6 +24,7 @@ class Checkpoint(NamedTuple):
     """Of parts that a text server does not load: multi-token prediction layers."""
     wide_bytes: int = 0
     """Of the total, what is stored in 32 bits an element."""
+    source: str = HEADERS
 
     @property
     def narrowed(self) -> Checkpoint:
@@ -48,6 +53,25 @@ def checkpoint(headers: Iterable[tuple[str, Mapping[str, Any]]], *, layers: int)
             elif row.get("dtype") == "F32":
                 wide += size
     return Checkpoint(total - skipped, count, skipped, wide)
+
+
+def told_by_index(file: str, index: Mapping[str, Any], *, layers: int, wide: bool) -> Checkpoint | None:
+    """What an index tells where the files that it names are not there: its own sum.
+
+    `wide`: all of it is stored in 32 bits an element. None: it has no sum, or one with layers for multi-token
+    prediction in it, which are not loaded. Raises: UsageError with file and key.
+    """
+    tensors, metadata = index["weight_map"], index.get("metadata")
+    size = metadata.get("total_size") if isinstance(metadata, Mapping) else None
+    if size is None or any(_layer(name) >= layers or name.startswith("mtp.") for name in tensors):
+        return None
+    if isinstance(size, bool) or not isinstance(size, int | float) or not 0 < size < MOST_BYTES:
+        fix = "copy it again"
+        raise UsageError(
+            f"is {size!r:.40}, no number of bytes", where=f"{file}: metadata.total_size", fix=fix
+        )
+    total = int(size)
+    return Checkpoint(total, len(tensors), wide_bytes=total if wide else 0, source=INDEX_SUM)
 
 
 def _size(file: str, name: str, row: Any) -> int:

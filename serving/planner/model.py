@@ -40,7 +40,8 @@ def model_shape(
         if not named:
             raise
         storage, ignore = None, ()
-    return replace(shape, name=name or where, quantization=storage, ignore=ignore)
+    wide = str(fields.get("dtype", "torch_dtype")).removeprefix("torch.") == "float32"
+    return replace(shape, name=name or where, quantization=storage, ignore=ignore, stored_wide=wide)
 
 
 def _family(fields: Fields) -> Family:

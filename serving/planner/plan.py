@@ -12,6 +12,7 @@ from typing import NamedTuple
 from serving.facts.overheads import Overheads
 from serving.planner.ask import Ask
 from serving.planner.budget import Budget, Demand, given_budget, gpu_budget
+from serving.planner.kernels import kernel_limits
 from serving.planner.kv_groups import Capacity, KvPool, Split, kv_pool
 from serving.planner.kv_layers import KvBytes, kv_bytes
 from serving.planner.limits import Limit, given_limits, limits
@@ -161,7 +162,7 @@ def _budget(ask: Ask, held_bytes: int, overheads: Overheads) -> Budget:
 def _limits(
     ask: Ask, pool: KvPool, budget: Budget, capacity: Capacity, overheads: Overheads
 ) -> tuple[Limit, ...]:
-    found = limits(ask, pool, budget, capacity)
+    found = (*kernel_limits(ask), *limits(ask, pool, budget, capacity))
     if ask.kv_cache_bytes is None:
         return found
     counted = replace(ask, kv_cache_bytes=None)

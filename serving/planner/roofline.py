@@ -29,8 +29,11 @@ class Speed:
     @property
     def peak_flops(self) -> float:
         """Of one device, in the type that the weights are multiplied in."""
-        eight_bits = self.weights.compute == "fp8" and self.gpu.fp8_flops
-        return self.gpu.fp8_flops if eight_bits and self.gpu.fp8_flops else self.gpu.bf16_flops
+        # A device older than the format widens it, and multiplies 16 bits.
+        older = bool(self.gpu.capability) and (self.gpu.capability or 0) < self.weights.native_capability
+        if self.weights.compute == "bf16" or older:
+            return self.gpu.bf16_flops
+        return self.gpu.fp8_flops or self.gpu.bf16_flops
 
 
 class Floor(NamedTuple):

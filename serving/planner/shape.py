@@ -120,16 +120,25 @@ class ModelShape:
     around: tuple[Tensor, ...]
     """Embedding, lm_head (absent where tied) and the last norm."""
     tied: bool
+    usual_len: int = 0
+    """What vLLM takes for max_model_len where nobody says; 0: `max_position`."""
     experts: int = 0
     experts_per_token: int = 0
     intermediate: int = 0
     """The widest feed-forward activation of one token."""
     quantization: str | None = None
     """The storage of a checkpoint that is quantized already."""
+    stored_wide: bool = False
+    """The config says that its files hold 32 bits an element, which vLLM loads as 16."""
     ignore: tuple[str, ...] = ()
     """Modules that such a checkpoint keeps in 16 bits."""
     notes: tuple[str, ...] = ()
     """What was taken for granted, or not counted."""
+
+    @property
+    def served_len(self) -> int:
+        """max_model_len where nobody says."""
+        return self.usual_len or self.max_position
 
     def tensors(self) -> Iterator[Tensor]:
         """Every tensor of the model."""

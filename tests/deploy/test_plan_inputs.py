@@ -196,3 +196,50 @@ def test_a_name_that_no_terminal_can_show_is_shown_with_marks(tmp_path: Path) ->
     folder.mkdir()
     (folder / "config.json").write_text(json.dumps(SMALL))
     assert read_shape(str(folder))[0].name == "model-?"
+
+
+def index_alone(folder: Path, metadata: object, tensors: tuple[str, ...] = ("model.layers.0.a",)) -> None:
+    index = {"metadata": metadata, "weight_map": dict.fromkeys(tensors, "model-1.safetensors")}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+
+
+def test_where_the_files_are_not_there_the_indexs_own_sum_stands_in(small: Path) -> None:
+    index_alone(small, {"total_size": 1300})
+    found = read_shape(str(small))[1]
+    assert found is not None
+    assert (found.total_bytes, found.source) == (1300, "metadata.total_size of the index")
+
+
+@pytest.mark.parametrize("key", ["dtype", "torch_dtype"])
+def test_a_sum_of_32_bits_is_loaded_as_16(small: Path, key: str) -> None:
+    """600 parameters of 4 bytes: vllm 0.32.0 config/model.py _resolve_auto_dtype takes 16 bits of them."""
+    (small / "config.json").write_text(json.dumps({**SMALL, key: "float32"}))
+    index_alone(small, {"total_size": 2400})
+    found = read_shape(str(small))[1]
+    assert found is not None
+    assert found.total_bytes == 1200
+
+
+@pytest.mark.parametrize("metadata", [None, {}, {"total_size": None}])
+def test_an_index_without_a_sum_leaves_arithmetic(small: Path, metadata: object) -> None:
+    index_alone(small, metadata)
+    assert read_shape(str(small))[1] is None
+
+
+@pytest.mark.parametrize("part", ["model.layers.1.a", "mtp.layers.0.a"])
+def test_a_sum_with_layers_that_are_not_loaded_is_not_taken(small: Path, part: str) -> None:
+    index_alone(small, {"total_size": 1300}, ("model.layers.0.a", part))
+    assert read_shape(str(small))[1] is None
+
+
+@pytest.mark.parametrize("size", ["1300", 0, -1, True, 2**60, float("inf"), [1]])
+def test_a_sum_that_is_no_number_of_bytes_is_an_error_with_its_key(small: Path, size: object) -> None:
+    index_alone(small, {"total_size": size})
+    with pytest.raises(UsageError, match=r"index.json: metadata.total_size: is .*, no number of bytes"):
+        read_shape(str(small))
+
+
+def test_a_sum_that_cannot_be_of_the_whole_model_is_refused(small: Path) -> None:
+    index_alone(small, {"total_size": 599})
+    with pytest.raises(UsageError, match=r"metadata.total_size: is 599 bytes and the layers .* take 1,200"):
+        read_shape(str(small))

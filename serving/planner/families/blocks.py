@@ -11,7 +11,15 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from serving.planner.fields import Fields
+from serving.planner.positions import read_positions
 from serving.planner.shape import Layer, ModelShape, Tensor
+
+ALL_HEADS = ("llama", "phi", "phi3", None)
+"""Model types whose configs may leave num_key_value_heads out, for as many as attention heads (Llama 2, Phi).
+
+Source: the classes of transformers; those of other types would take a number of their own. None: no type is
+named.
+"""
 
 
 class Heads(NamedTuple):
@@ -24,10 +32,21 @@ class Heads(NamedTuple):
 
 
 def read_heads(fields: Fields) -> Heads:
-    """Heads as most configs say them: KV heads are the query heads where not given, head_dim is read."""
+    """Heads as most configs say them; head_dim is read.
+
+    Where KV heads are not given, a model of a type that may leave them out has as many as query heads, and
+    that is noted. Raises: UsageError for other types.
+    """
     hidden = fields.count("hidden_size")
     query = fields.count("num_attention_heads")
-    kv = fields.count("num_key_value_heads", default=query)
+    kv = fields.optional("num_key_value_heads")
+    if kv is None:
+        if fields.get("model_type") not in ALL_HEADS:
+            raise fields.error(
+                "num_key_value_heads", "is missing", "give the complete config.json of the model"
+            )
+        kv = query
+        fields.note(f"num_key_value_heads is not given: {query}, as many as attention heads")
     dim = fields.optional("head_dim")
     if dim is None:
         if hidden % query:
@@ -172,14 +191,14 @@ def whole(fields: Fields, layers: Sequence[Layer], **facts: object) -> ModelShap
     architectures = fields.outer.get("architectures") or [fields.get("model_type")]
     if fields.outer.get("vision_config") or fields.outer.get("audio_config"):
         fields.note("vision and audio parts are not counted: their files' headers would tell")
-    if fields.get("max_position_embeddings") is None:
-        fields.note("max_position_embeddings is not given: 131072 is taken")
+    positions = read_positions(fields)
     return ModelShape(
         name=fields.where,
         architecture=str(architectures[0]),
         hidden=hidden,
         vocab=vocab,
-        max_position=fields.count("max_position_embeddings", default=131072),
+        max_position=positions.most,
+        usual_len=positions.usual,
         attention_heads=fields.count("num_attention_heads", default=_whole_number(facts.pop("heads", None))),
         element_bytes=2,
         layers=tuple(layers),

@@ -34,3 +34,14 @@ def test_a_list_has_one_known_word_for_each_layer() -> None:
 def test_no_model_has_so_many_layers() -> None:
     with pytest.raises(UsageError, match="more than any model has"):
         Fields({"num_hidden_layers": 20_000}, "c.json").layers()
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["num_attention_heads", "num_key_value_heads", "vocab_size", "hidden_size", "num_experts", "head_dim"],
+)
+def test_no_model_has_ten_million_of_anything_but_positions(key: str) -> None:
+    with pytest.raises(UsageError, match=rf"c.json: {key}: is 10000000, not a whole number from 1 to"):
+        Fields({key: 10_000_000}, "c.json").count(key)
+    long = Fields({"max_position_embeddings": 10_485_760}, "c.json")
+    assert long.count("max_position_embeddings") == 10_485_760

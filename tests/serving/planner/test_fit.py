@@ -41,6 +41,15 @@ def test_a_cpu_deployment_is_planned_to_the_token() -> None:
     assert found.plan.capacity.tokens == 93184
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float"])
+def test_32_bits_that_are_forced_are_planned(dtype: str) -> None:
+    """2 GiB of blocks of 128 tokens, each of 30 layers * 3 heads * 64 * 2 * 4 bytes: 364 blocks."""
+    engine = {"max_model_len": 2048, "kv_cache_memory": "2GiB", "args": {"dtype": dtype}}
+    found = fit(deployment(engine=engine), SMOLLM, cpu(16), facts())
+    assert found.plan.weights.total_bytes == 134_515_008 * 4
+    assert found.plan.capacity.tokens == 364 * 128
+
+
 def test_modes_are_part_of_the_question() -> None:
     modes = [{"kind": "quantized_kv", "format": "fp8"}, {"kind": "parallel", "tensor": 4, "expert": False}]
     modes.append({"kind": "quantized_weights", "format": "fp8_per_block"})
@@ -108,8 +117,10 @@ def test_arguments_that_change_memory_and_are_not_planned_for_are_told() -> None
     def notes(**args: Any) -> tuple[str, ...]:
         return deployment_ask(deployment(engine={"args": args}), SMOLLM, cpu(16), facts())[0].shape.notes
 
-    [told] = set(notes(dtype="float32")) - set(notes())
-    assert told == "--dtype is not part of this plan: weights and cache are planned in 16 bits an element"
+    [told] = set(notes(block_size=64)) - set(notes())
+    assert (
+        told == "--block-size is not part of this plan: blocks are planned as the device's default has them"
+    )
     assert len(notes(block_size=64, cpu_offload_gb=2)) == len(notes()) + 2
     assert notes(dtype="bfloat16", cpu_offload_gb=0) == notes()
 
@@ -155,3 +166,8 @@ def test_without_a_gpu_there_is_nothing_to_plan_for() -> None:
         fit(deployment(), Model(shape()), place, facts())
     named = Place("cuda", "0.33.0", MachineFacts((0,), 1, GIB, GIB), gpus()["h100-sxm"])
     assert fit(deployment(engine={"max_model_len": 8192}), Model(shape()), named, facts()).fits
+
+
+def test_no_machine_starts_a_thousand_million_engines() -> None:
+    with pytest.raises(ValueError, match=r"replicas\n.*less than or equal to 1000"):
+        deployment(replicas=10**9)

@@ -145,7 +145,7 @@ def test_a_part_for_text_that_is_no_object_is_an_error() -> None:
 
 def test_more_of_anything_than_a_model_has_is_an_error() -> None:
     for key in ("hidden_size", "num_attention_heads", "vocab_size", "intermediate_size"):
-        with pytest.raises(UsageError, match=rf"{key}: is 1000000000, not a whole number from 1 to 10000000"):
+        with pytest.raises(UsageError, match=rf"{key}: is 1000000000, not a whole number from 1 to [0-9]+"):
             model_shape({**config(LLAMA), key: 10**9}, "config.json")
     assert model_shape({**config(LLAMA), "max_position_embeddings": 10**8}, "c").max_position == 10**8
 

@@ -46,6 +46,9 @@ def test_eight_bit_weights_are_multiplied_at_the_eight_bit_rate_where_there_is_o
     eight = weight_storage()["fp8"]
     assert Speed(LLAMA.shape, eight, LLAMA.cache, gpus()["h100-sxm"]).peak_flops == 1979e12
     assert Speed(LLAMA.shape, eight, LLAMA.cache, gpus()["a100-sxm"]).peak_flops == 312e12
+    four = weight_storage()["nvfp4"]
+    assert Speed(LLAMA.shape, four, LLAMA.cache, gpus()["h100-sxm"]).peak_flops == 989e12
+    assert Speed(LLAMA.shape, four, LLAMA.cache, gpus()["b200"]).peak_flops == 4500e12
 
 
 def test_every_step_of_a_prompt_reads_the_weights_again() -> None:
