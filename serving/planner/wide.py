@@ -29,9 +29,9 @@ def widened(ask: Ask, storage: WeightStorage) -> Ask:
         )
     cache = ask.cache
     if not cache.values.quantized and not cache.latents:
-        cache = replace(cache, values=replace(cache.values, key_bits=32, value_bits=32))
+        cache = cache._replace(values=cache.values._replace(key_bits=32, value_bits=32))
     checkpoint = ask.checkpoint
     if checkpoint is not None:
-        checkpoint = replace(checkpoint, total_bytes=checkpoint.total_bytes * 2)
+        checkpoint = checkpoint._replace(total_bytes=checkpoint.total_bytes * 2)
     shape = replace(ask.shape, element_bytes=4)
     return replace(ask, shape=shape, weights=storage, cache=cache, checkpoint=checkpoint)
