@@ -29,7 +29,7 @@ def widened(ask: Ask, storage: WeightStorage) -> Ask:
         )
     cache = ask.cache
     if not cache.values.quantized and not cache.latents:
-        cache = cache._replace(values=cache.values._replace(key_bits=32, value_bits=32))
+        cache = cache._replace(values=replace(cache.values, key_bits=32, value_bits=32))
     checkpoint = ask.checkpoint
     if checkpoint is not None:
         checkpoint = checkpoint._replace(total_bytes=checkpoint.total_bytes * 2)
