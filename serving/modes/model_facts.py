@@ -7,9 +7,11 @@ parsed JSON comes in.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import inf
 from typing import Any
 
 from serving.errors import UsageError
+from serving.facts.rope import factors
 from serving.modes.mode import ModelFacts
 
 BYTES_PER_PARAM: Mapping[str, float] = {"float32": 4.0, "bfloat16": 2.0, "float16": 2.0}
@@ -39,7 +41,7 @@ def model_facts(name: str, config: Mapping[str, Any]) -> ModelFacts:
         kv_heads=_count(name, shape, "num_key_value_heads", default=heads),
         head_dim=_head_dim(name, shape, heads),
         vocab_size=_count(name, shape, "vocab_size"),
-        max_position=_count(name, shape, "max_position_embeddings"),
+        max_position=_positions(name, shape, config),
         weight_bytes_per_param=_bytes_per_param(config, shape),
         quantization=_quantization(config),
         uniform_layers=_uniform(shape),
@@ -62,6 +64,16 @@ def _count(name: str, config: Mapping[str, Any], key: str, default: int | None =
             fix="give the folder of a causal language model",
         )
     return value
+
+
+def _positions(name: str, shape: Mapping[str, Any], config: Mapping[str, Any]) -> int:
+    """As vLLM lengthens them by the rope. What is no factor lengthens nothing: the planner tells of it."""
+    positions = _count(name, shape, "max_position_embeddings")
+    lengthened = positions
+    for _, factor in factors({**config, **shape}.get):
+        if isinstance(factor, int | float) and not isinstance(factor, bool) and 0 < factor < inf:
+            lengthened = max(1, int(positions * factor))
+    return lengthened
 
 
 def _head_dim(name: str, shape: Mapping[str, Any], heads: int) -> int:

@@ -33,6 +33,23 @@ def test_the_facts_of_a_plain_llama_are_read() -> None:
     assert (facts.architecture, facts.quantization, facts.uniform_layers) == ("LlamaForCausalLM", None, True)
 
 
+@pytest.mark.parametrize(
+    ("rope", "positions"),
+    [
+        ({"rope_type": "linear", "factor": 4.0}, 524288),
+        ({"rope_type": "llama3", "factor": 8.0}, 131072),
+        ({"rope_type": "linear", "factor": "four"}, 131072),
+    ],
+)
+def test_positions_are_lengthened_by_a_rope_that_is_not_in_them_already(
+    rope: dict[str, Any], positions: int
+) -> None:
+    assert model_facts("llama", {**LLAMA_8B, "rope_scaling": rope}).max_position == positions
+    inner = {**LLAMA_8B, "rope_scaling": rope}
+    outer = {"architectures": ["LlamaForCausalLM"], "text_config": inner}
+    assert model_facts("llama", outer).max_position == positions
+
+
 def test_head_dim_is_read_where_it_is_given() -> None:
     # Qwen3-0.6B: hidden 1024, 16 heads, and yet head_dim 128.
     assert (
