@@ -18,6 +18,16 @@ Get = Callable[[str], Any]
 """The value of a config's key, None where it has none."""
 
 
+def positions_key(get: Get) -> str:
+    """The key of a config's positions, before the rope lengthens them."""
+    return "model_max_length" if get("model_max_length") else "max_position_embeddings"
+
+
+def lengthened(positions: int, factor: float) -> int:
+    """The positions that a factor makes of a config's."""
+    return max(1, int(positions * factor))
+
+
 def rope_key(get: Get) -> str:
     """The key under which a config's ropes stand."""
     return "rope_parameters" if get("rope_parameters") is not None else "rope_scaling"

@@ -11,7 +11,7 @@ from math import inf
 from typing import Any
 
 from serving.errors import UsageError
-from serving.facts.rope import factors
+from serving.facts.rope import factors, lengthened, positions_key
 from serving.modes.mode import ModelFacts
 
 BYTES_PER_PARAM: Mapping[str, float] = {"float32": 4.0, "bfloat16": 2.0, "float16": 2.0}
@@ -68,12 +68,13 @@ def _count(name: str, config: Mapping[str, Any], key: str, default: int | None =
 
 def _positions(name: str, shape: Mapping[str, Any], config: Mapping[str, Any]) -> int:
     """As vLLM lengthens them by the rope. What is no factor lengthens nothing: the planner tells of it."""
-    positions = _count(name, shape, "max_position_embeddings")
-    lengthened = positions
-    for _, factor in factors({**config, **shape}.get):
+    both = {**config, **shape}
+    said = _count(name, both, positions_key(both.get))
+    positions = said
+    for _, factor in factors(both.get):
         if isinstance(factor, int | float) and not isinstance(factor, bool) and 0 < factor < inf:
-            lengthened = max(1, int(positions * factor))
-    return lengthened
+            positions = lengthened(said, factor)
+    return positions
 
 
 def _head_dim(name: str, shape: Mapping[str, Any], heads: int) -> int:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
-from serving.facts.rope import LONG, factors, kind, rope_key, ropes
+from serving.facts.rope import LONG, factors, kind, lengthened, positions_key, rope_key, ropes
 from serving.planner.fields import MOST_TOKENS, Fields
 
 UNSAID = 131072
@@ -32,7 +32,7 @@ def read_positions(fields: Fields) -> Positions:
 
     Raises: UsageError where a number is absurd.
     """
-    key = "model_max_length" if fields.get("model_max_length") else "max_position_embeddings"
+    key = positions_key(fields.get)
     if fields.get(key) is None:
         fields.note(f"max_position_embeddings is not given: {UNSAID} is taken")
     positions = fields.count(key, default=UNSAID)
@@ -47,7 +47,7 @@ def read_positions(fields: Fields) -> Positions:
         if positions * factor > MOST_TOKENS:
             what = f"makes {positions} positions {positions * factor:g}, more than {MOST_TOKENS}"
             raise fields.error(where, what, "correct it")
-        positions = max(1, int(positions * factor))
+        positions = lengthened(positions, factor)
     usual = positions
     if any(kind(rope) in LONG for _, rope in ropes(fields.get)):
         usual = min(positions, fields.optional("original_max_position_embeddings") or positions)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from serving.facts.rope import factors, kind, rope_key, ropes
+from serving.facts.rope import factors, kind, lengthened, positions_key, rope_key, ropes
 
 LINEAR = {"rope_type": "linear", "factor": 8.0}
 
@@ -30,6 +30,17 @@ LINEAR = {"rope_type": "linear", "factor": 8.0}
 )
 def test_factors_that_lengthen_are_found_with_their_keys(config: dict[str, Any], found: list[Any]) -> None:
     assert list(factors(config.get)) == found
+
+
+def test_a_length_of_the_models_own_comes_before_its_positions() -> None:
+    assert (
+        positions_key({"model_max_length": 2048, "max_position_embeddings": 4096}.get) == "model_max_length"
+    )
+    assert positions_key({"model_max_length": None}.get) == "max_position_embeddings"
+
+
+def test_positions_are_whole_and_never_none() -> None:
+    assert (lengthened(4096, 2.5), lengthened(3, 1.5), lengthened(1, 0.25)) == (10240, 4, 1)
 
 
 def test_the_newer_key_comes_first() -> None:

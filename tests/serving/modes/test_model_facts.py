@@ -50,6 +50,10 @@ def test_positions_are_lengthened_by_a_rope_that_is_not_in_them_already(
     assert model_facts("llama", outer).max_position == positions
 
 
+def test_a_length_of_the_models_own_comes_before_its_positions() -> None:
+    assert model_facts("old", {**LLAMA_8B, "model_max_length": 2048}).max_position == 2048
+
+
 def test_head_dim_is_read_where_it_is_given() -> None:
     # Qwen3-0.6B: hidden 1024, 16 heads, and yet head_dim 128.
     assert (
