@@ -140,10 +140,9 @@ def dropped(args: argparse.Namespace) -> Iterator[Problem]:
     if args.price and args.compare is None:
         yield Problem("prices are for a table", "--price", "give --compare too")
     if args.model and len(args.model) > 1:
-        said = [name for name in vars(args) if name not in OF_CACHES and _said(args, name)]
-        if said:
+        if said := unheard(args, OF_CACHES):
             what = "caches of several models are compared whatever the device and the load"
-            yield Problem(what, ", ".join(map(_option, said)), "leave it out, or name one model")
+            yield Problem(what, ", ".join(said), "leave it out, or name one model")
     elif args.compare is not None:
         if args.html:
             yield Problem("a table has no page", "--html", "leave --html or --compare out")

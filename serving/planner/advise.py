@@ -1,7 +1,7 @@
 """What would make it fit, or hold more, or go faster: concrete flags with predicted effect and quality risk.
 
 Owns: what a change is predicted to do, and the ranking. Knows nothing about the arithmetic: every change is a
-new question to `plan`.
+new question to `plan`; those that are tried are in `changes`, where a new one goes.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ def _gain(before: Plan, after: Plan, *, faster: bool) -> float:
     if not before.fits and not after.fits:
         return 1.0
     # Users of half the length are half of them.
-    held, holds = (users_of(each) * each.user_tokens for each in (before, after))
+    held, holds = (users_of(each) * each.ask.user_tokens for each in (before, after))
     users = holds / held if held else 1.0 + holds
     if not before.fits or before.decode is None or after.decode is None or not faster:
         return users
@@ -181,8 +181,8 @@ def _advice(change: Change, before: Plan, after: Plan) -> Advice:
         after.fits,
         users_of(after),
         users_of(before),
-        after.user_tokens,
-        before.user_tokens,
+        after.ask.user_tokens,
+        before.ask.user_tokens,
         after.capacity.tokens,
         after.decode.seconds if after.decode and change.faster else None,
         before.decode.seconds if before.decode else None,

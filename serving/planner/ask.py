@@ -71,6 +71,11 @@ class Ask:
     """Between prefilling and decoding engines."""
 
     @property
+    def user_tokens(self) -> int:
+        """The length that users are judged by: the workload's at p95, else the longest."""
+        return self.lengths.p95_tokens if self.lengths else self.max_model_len
+
+    @property
     def block_tokens(self) -> int:
         """Of a block of the KV cache. Source: vllm 0.32.0 config/cache.py (16), measured on CPU (128)."""
         return 128 if self.device == "cpu" else 16

@@ -143,8 +143,7 @@ def _lengths(plan: Plan, choices: Choices) -> Iterator[Change]:
 
 def _batches(plan: Plan, choices: Choices) -> Iterator[Change]:
     ask, batch = plan.ask, plan.ask.batch
-    tokens = ask.lengths.p95_tokens if ask.lengths else ask.max_model_len
-    held = plan.pool.users(plan.capacity.blocks, tokens)
+    held = plan.pool.users(plan.capacity.blocks, ask.user_tokens)
     wished = {held} if held > batch.max_num_seqs else set()
     wished |= {batch.max_num_seqs // 4} if batch.max_num_seqs >= 64 and not plan.fits else set()
     for seqs in wished:

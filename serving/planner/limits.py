@@ -57,7 +57,7 @@ def limits(ask: Ask, pool: KvPool, budget: Budget, capacity: Capacity) -> tuple[
 
 
 def _user_limits(ask: Ask, pool: KvPool, capacity: Capacity) -> list[Limit]:
-    tokens = ask.lengths.p95_tokens if ask.lengths else ask.max_model_len
+    tokens = ask.user_tokens
     held = ask.ranks.data * pool.users(capacity.blocks, tokens)
     most = ask.ranks.data * ask.batch.max_num_seqs
     found = []

@@ -79,11 +79,6 @@ class Plan(NamedTuple):
         return lengths.input_tokens + lengths.output_tokens // 2 if lengths else self.ask.max_model_len
 
     @property
-    def user_tokens(self) -> int:
-        """The length that users are judged by: the workload's at p95, else the longest."""
-        return self.ask.lengths.p95_tokens if self.ask.lengths else self.ask.max_model_len
-
-    @property
     def batch(self) -> int:
         """Sequences in the step of the decode floor, on one engine: the users asked for, else one."""
         users = -(-(self.ask.users or 1) // self.ask.ranks.data)

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 from serving.errors import Problem, UsageError
 from serving.planner.ask import Ask
+from serving.planner.fields import MOST_TOKENS
 from serving.planner.shape import LatentKv
 
-MOST_TOKENS = 1_000_000_000
 MOST_SEQUENCES = 1_000_000
 MOST_RANKS = 100_000
 MOST_DRAFTED = 1000

@@ -198,7 +198,7 @@ def compare_text(rows: Sequence[Row]) -> str:
     if asked:
         users = f", {asked.ask.users:,} asked for" if asked.ask.users else ""
         lines += [
-            f"{asked.ask.shape.name}: users of {asked.user_tokens:,} tokens{users}; TPOT at {_step(rows)}"
+            f"{asked.ask.shape.name}: users of {asked.ask.user_tokens:,} tokens{users}; TPOT at {_step(rows)}"
         ]
     head = f"{'':<{width}} {'fits':>5} {'devices':>8} {'users':>9} {'a device':>9}"
     lines += [f"{head} {'KV tokens':>13} {'TPOT floor':>11}" + f" {'a user-hour':>12}" * priced]

@@ -51,7 +51,7 @@ def told(plan: Plan) -> list[Advice]:
 
 
 def effect(plan: Plan) -> tuple[Any, ...]:
-    return plan.fits, users_of(plan), plan.capacity.tokens, plan.ask.ranks.devices, plan.user_tokens
+    return plan.fits, users_of(plan), plan.capacity.tokens, plan.ask.ranks.devices, plan.ask.user_tokens
 
 
 def foretold(advice: Advice) -> tuple[Any, ...]:
