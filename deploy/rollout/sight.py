@@ -31,7 +31,7 @@ class Sight:
     blind: bool = False
     _source: Source | None = None
     _judged_at: str | None = None
-    """Which Prometheus that is. One that is gone is waited for, also at another address."""
+    """The Prometheus of `_source`. One that is gone is waited for, also at another address."""
 
     def look(self, read_it: Callable[[Source], None], seen: Seen) -> str | None:
         """Do something with the evidence; why that could not be, where nobody has any. Raises: DiskFull."""
