@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import NoReturn, Protocol, cast
 
-from serving.console import Console
+from serving.console import Console, abandon
 from serving.errors import EXIT_SIGINT, EXIT_USAGE, TeapotError
 
 
@@ -203,7 +203,7 @@ def _run(name: str, command: Command, words: Sequence[str]) -> int:
         return EXIT_SIGINT
     except BrokenPipeError:
         # The reader of our output (`| head`) has gone: that is its choice, not a failure of ours.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        abandon(sys.stdout)
         return 0
 
 
