@@ -15,7 +15,7 @@ PEERS ?= none,teapot,vllm-router,nginx,litellm
 .NOTPARALLEL:
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: setup ## everything once on the embedded model: serve, prove the modes, measure, report
 	@$(TEAPOT) demo

@@ -40,7 +40,7 @@ def preview(
     except ModuleNotFoundError as error:
         raise Failed(
             f"the preview is drawn with {error.name}, which is not installed",
-            fix="install teapot with its extra 'preview' (the set-up of this repository does)",
+            fix="run `make setup-dev` in this repository, or install teapot with its extra 'preview'",
         ) from error
     asked = tuple(boards)
     pictures: dict[str, str] = {}
